@@ -1,0 +1,85 @@
+"""Norm balls around the origin: l1, l2 and nuclear."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from droculo.sets.base import Set
+from droculo.sets.geometry import Full, Geometry, Vector
+
+
+def _ball_geometry(dim: int, radius: float, inner_radius: float) -> Geometry:
+    if dim < 1 or not 0 < radius < np.inf:
+        raise ValueError(f"a ball needs dim >= 1 and a positive, finite radius; got dim={dim}, radius={radius}.")
+    return Geometry(
+        dim=dim,
+        radius=radius,
+        subspace=Full(dim),
+        center=0.0,
+        inner_radius=inner_radius,
+        anchor=0.0,
+        contains_origin=True,
+        down_closed=False,
+    )
+
+
+class L1Ball(Set):
+    """{x : sum |x_i| <= size}."""
+
+    size: Vector
+    geometry: Geometry
+
+    def __init__(self, dim: int, size: float = 1.0):
+        self.size = np.asarray(size, np.float64)
+        self.geometry = _ball_geometry(dim, size, size / np.sqrt(dim))
+
+    def argmax(self, direction: Array) -> Array:
+        best = jnp.argmax(jnp.abs(direction))
+        sign = jnp.where(direction[best] >= 0, 1, -1)
+        return jnp.where(jnp.arange(self.dim) == best, sign * self.size, 0).astype(direction.dtype)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        return jnp.abs(x).sum() <= self.size + tolerance * self.dim
+
+
+class L2Ball(Set):
+    """{x : |x| <= size}."""
+
+    size: Vector
+    geometry: Geometry
+
+    def __init__(self, dim: int, size: float = 1.0):
+        self.size = np.asarray(size, np.float64)
+        self.geometry = _ball_geometry(dim, size, size)
+
+    def argmax(self, direction: Array) -> Array:
+        norm = jnp.linalg.norm(direction)
+        return jnp.where(norm > 0, self.size * direction / jnp.where(norm > 0, norm, 1), 0)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        return jnp.linalg.norm(x) <= self.size + tolerance
+
+
+class NuclearBall(Set):
+    """Matrices with `rows` x `columns` entries, flattened, whose singular values sum to at most `size`."""
+
+    size: Vector
+    shape: tuple[int, int] = eqx.field(static=True)
+    geometry: Geometry
+
+    def __init__(self, rows: int, columns: int, size: float = 1.0):
+        self.size = np.asarray(size, np.float64)
+        self.shape = (rows, columns)
+        # |X|_* <= sqrt(rank) |X|_F bounds the ball of Frobenius norm that fits inside.
+        self.geometry = _ball_geometry(rows * columns, size, size / np.sqrt(min(rows, columns)))
+
+    def argmax(self, direction: Array) -> Array:
+        left, _, right = jnp.linalg.svd(direction.reshape(self.shape), full_matrices=False)
+        return (jnp.outer(left[:, 0], right[0]) * self.size).ravel().astype(direction.dtype)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        singular = jnp.linalg.svd(x.reshape(self.shape), compute_uv=False)
+        return singular.sum() <= self.size + tolerance * min(self.shape)

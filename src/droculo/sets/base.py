@@ -1,0 +1,92 @@
+"""The one thing every set is: a linear optimization oracle, with a few facts beside it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+from jax import Array
+
+from droculo.sets.geometry import Geometry, Subspace, Vector
+
+
+class Set(eqx.Module):
+    """A convex compact set K, reached only through `argmax`.
+
+    A set of your own subclasses this, gives itself a `geometry` and the two methods below, and can then be
+    used everywhere; `droculo.testing.check_set` tells whether it keeps the contract.
+    """
+
+    geometry: eqx.AbstractVar[Geometry]
+
+    #: whether `contains` is cheap and runs inside compiled code, so that an oracle may use it as a shortcut
+    quick_membership: ClassVar[bool] = True
+
+    @abstractmethod
+    def argmax(self, direction: Array) -> Array:
+        """The linear optimization oracle: a point of K that maximises <direction, .>. Ties may go either way."""
+
+    @abstractmethod
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        """Whether x is in K, up to `tolerance` in every constraint."""
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates d."""
+        return self.geometry.dim
+
+    @property
+    def radius(self) -> Vector:
+        """R: no point of K has a larger Euclidean norm."""
+        return self.geometry.radius
+
+    @property
+    def center(self) -> Vector:
+        """c: the middle of a ball of the affine hull that lies in K."""
+        return self._known("center", self.geometry.center)
+
+    @property
+    def inner_radius(self) -> Vector:
+        """r: the radius of that ball."""
+        return self._known("inner_radius", self.geometry.inner_radius)
+
+    @property
+    def subspace(self) -> Subspace:
+        """L0: the linear space of the affine hull's directions, of dimension k."""
+        return self._known("subspace", self.geometry.subspace)
+
+    @property
+    def anchor(self) -> Vector:
+        """u: a point of K of least sup-norm."""
+        if self.geometry.anchor is not None:
+            return self.geometry.anchor
+        from droculo.sets.search import least_sup_norm  # host search, needed by few sets
+
+        return least_sup_norm(self)
+
+    @property
+    def origin(self) -> Vector | None:
+        """o: the least element of K (every point of K lies above it), or None where there is none.
+
+        It is 0 for a set of the positive orthant that contains the origin, and its image for a shrunk one.
+        """
+        return self.geometry.origin
+
+    @property
+    def contains_origin(self) -> bool:
+        """Whether 0 is in K."""
+        return self.geometry.contains_origin
+
+    @property
+    def down_closed(self) -> bool:
+        """Whether 0 <= x <= y with y in K implies x in K."""
+        return self.geometry.down_closed
+
+    def _known(self, name: str, value: Any) -> Any:
+        if value is None:
+            raise ValueError(
+                f"{type(self).__name__} does not know its {name}: an oracle alone cannot tell it. "
+                f"Pass {name}=... when you make the set."
+            )
+        return value

@@ -1,0 +1,241 @@
+"""Boxes, simplices and partition matroids (budgets among them): everything a ranking solves."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+
+from droculo.sets.base import Set
+from droculo.sets.geometry import Full, Geometry, Vector, ZeroSums
+from droculo.sets.select import weight_before
+
+
+class Box(Set):
+    """{x : lower <= x <= upper}.
+
+    >>> import jax.numpy as jnp
+    >>> Box([0.0, 0.0], [1.0, 2.0]).argmax(jnp.array([1.0, -1.0])).tolist()
+    [1.0, 0.0]
+    """
+
+    lower: Vector
+    upper: Vector
+    geometry: Geometry
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike):
+        self.lower, self.upper = (np.array(side, np.float64) for side in np.broadcast_arrays(lower, upper))
+        if self.lower.ndim != 1 or not np.all(np.isfinite(self.lower) & np.isfinite(self.upper)):
+            raise ValueError(
+                "Box needs finite vectors; got lower of shape " + f"{self.lower.shape}. "
+                "Write Box(np.zeros(d), 1.0) for the unit box."
+            )
+        if not np.all(self.lower < self.upper):
+            worst = int(np.argmin(self.upper - self.lower))
+            raise ValueError(
+                f"Box needs lower < upper in every coordinate; got {self.lower[worst]} and {self.upper[worst]} "
+                f"in coordinate {worst}. Leave a fixed coordinate out of the decision."
+            )
+        nonnegative = bool(np.all(self.lower >= 0))
+        self.geometry = Geometry(
+            dim=len(self.lower),
+            radius=float(np.linalg.norm(np.maximum(abs(self.lower), abs(self.upper)))),
+            subspace=Full(len(self.lower)),
+            center=(self.lower + self.upper) / 2,
+            inner_radius=float(np.min(self.upper - self.lower) / 2),
+            anchor=np.clip(0.0, self.lower, self.upper),
+            origin=self.lower if nonnegative else None,
+            contains_origin=bool(np.all((self.lower <= 0) & (self.upper >= 0))),
+            down_closed=bool(np.all(self.lower == 0)),
+        )
+
+    def argmax(self, direction: Array) -> Array:
+        return jnp.where(direction > 0, self.upper, self.lower)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        return jnp.all((x >= self.lower - tolerance) & (x <= self.upper + tolerance))
+
+
+class Simplex(Set):
+    """The probability simplex {x >= 0, sum x = 1}."""
+
+    geometry: Geometry
+
+    def __init__(self, dim: int):
+        if dim < 2:
+            raise ValueError(f"Simplex needs at least 2 coordinates; got {dim}: with one there is nothing to decide.")
+        self.geometry = Geometry(
+            dim=dim,
+            radius=1.0,
+            subspace=ZeroSums(np.zeros(dim, int)),
+            center=1.0 / dim,
+            inner_radius=1.0 / np.sqrt(dim * (dim - 1)),
+            anchor=1.0 / dim,
+            contains_origin=False,
+            down_closed=False,
+        )
+
+    def argmax(self, direction: Array) -> Array:
+        return (jnp.arange(self.dim) == jnp.argmax(direction)).astype(direction.dtype)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        return jnp.all(x >= -tolerance) & (jnp.abs(x.sum() - 1) <= tolerance * self.dim)
+
+
+class PartitionMatroid(Set):
+    """{0 <= x <= 1, the sum over group g is at most capacity g}, or exactly capacity g (`bases=True`).
+
+    With whole capacities it is the hull of the independent sets (or the bases) of a partition matroid; any
+    positive real capacity is allowed. `budget` and `budget_face` are the case of a single group.
+    """
+
+    groups: NDArray[np.int64]
+    capacities: Vector
+    bases: bool = eqx.field(static=True)
+    geometry: Geometry
+
+    def __init__(self, groups: ArrayLike, capacities: ArrayLike, *, bases: bool = False):
+        self.groups = np.asarray(groups, np.int64)
+        self.capacities = np.atleast_1d(np.asarray(capacities, np.float64))
+        self.bases = bases
+        self.geometry = _partition_geometry(self.groups, self.capacities, bases)
+
+    def argmax(self, direction: Array) -> Array:
+        several = self.capacities.shape[0] > 1
+        rank = weight_before(direction, jnp.ones_like(direction), jnp.asarray(self.groups) if several else None)
+        filled = jnp.clip(self._capacity_of_each(direction.dtype) - rank, 0, 1)
+        return filled if self.bases else jnp.where(direction > 0, filled, 0)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        sums = jax.ops.segment_sum(jnp.asarray(x), self.groups, num_segments=self.capacities.shape[0])
+        slack = self.capacities - sums
+        margin = tolerance * self.dim
+        full = (jnp.abs(slack) <= margin) if self.bases else (slack >= -margin)
+        return jnp.all(full) & jnp.all((x >= -tolerance) & (x <= 1 + tolerance))
+
+    def _capacity_of_each(self, dtype: np.dtype) -> Array:
+        return jnp.asarray(self.capacities, dtype)[self.groups]
+
+
+def budget(dim: int, total: float) -> PartitionMatroid:
+    """{0 <= x <= 1, sum x <= total}, for any positive real total.
+
+    >>> import jax.numpy as jnp
+    >>> budget(3, 1.5).argmax(jnp.array([1.0, 3.0, 2.0])).tolist()
+    [0.0, 1.0, 0.5]
+    """
+    return PartitionMatroid(np.zeros(dim, int), [total])
+
+
+def budget_face(dim: int, total: float) -> PartitionMatroid:
+    """{0 <= x <= 1, sum x = total}, for any real total between 0 and dim."""
+    return PartitionMatroid(np.zeros(dim, int), [total], bases=True)
+
+
+class Knapsack(Set):
+    """{0 <= x <= 1, weights.x <= capacity} with non-negative weights; its oracle is the fractional greedy rule."""
+
+    weights: Vector
+    capacity: Vector
+    geometry: Geometry
+
+    def __init__(self, weights: ArrayLike, capacity: float):
+        self.weights = np.asarray(weights, np.float64)
+        self.capacity = np.asarray(capacity, np.float64)
+        if self.weights.ndim != 1 or not np.all(np.isfinite(self.weights) & (self.weights >= 0)):
+            raise ValueError("Knapsack needs a vector of finite, non-negative weights; got " + f"{weights!r}.")
+        if not 0 < capacity < np.inf or not np.any(self.weights > 0):
+            raise ValueError(f"Knapsack needs a positive, finite capacity and some positive weight; got {capacity}.")
+        # A ball around s*(1,...,1) touches x >= 0, x <= 1 and the knapsack's own plane, whichever comes first.
+        total, norm = float(self.weights.sum()), float(np.linalg.norm(self.weights))
+        middle = min(0.5, float(capacity) / (total + norm))
+        dim = len(self.weights)
+        self.geometry = Geometry(
+            dim=dim,
+            radius=_knapsack_radius(self.weights, float(capacity)),
+            subspace=Full(dim),
+            center=middle,
+            inner_radius=middle,
+            anchor=0.0,
+            origin=0.0,
+            contains_origin=True,
+            down_closed=True,
+        )
+
+    def argmax(self, direction: Array) -> Array:
+        heavy = self.weights > 0
+        density = jnp.where(heavy, direction / jnp.where(heavy, self.weights, 1), jnp.inf)
+        density = jnp.where(direction > 0, density, -jnp.inf)
+        spent = weight_before(density, jnp.asarray(self.weights, direction.dtype))
+        room = (self.capacity - spent) / jnp.where(heavy, self.weights, 1)
+        return jnp.where(direction > 0, jnp.where(heavy, jnp.clip(room, 0, 1), 1), 0).astype(direction.dtype)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        margin = tolerance * (1 + self.weights.sum())
+        inside = jnp.all((x >= -tolerance) & (x <= 1 + tolerance))
+        return inside & (jnp.dot(self.weights, x) <= self.capacity + margin)
+
+
+def _knapsack_radius(weights: Vector, capacity: float) -> float:
+    """The largest norm over a relaxation: for 0 <= x <= 1, |x|^2 <= sum x, and a greedy filling maximises sum x."""
+    lightest_first = np.sort(weights)
+    spent = np.cumsum(lightest_first) - lightest_first
+    room = np.divide(capacity - spent, lightest_first, where=lightest_first > 0, out=np.ones_like(spent))
+    return float(np.sqrt(np.clip(room, 0, 1).sum()))
+
+
+def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bool) -> Geometry:
+    if groups.ndim != 1 or groups.size == 0 or groups.min() < 0:
+        raise ValueError(f"groups must be a vector with the group (0, 1, ...) of every coordinate; got {groups!r}.")
+    sizes = np.bincount(groups, minlength=len(capacities))
+    if len(sizes) != len(capacities) or np.any(sizes == 0):
+        raise ValueError(
+            f"got {len(capacities)} capacities for {len(np.unique(groups))} groups with members: "
+            "number the groups 0, 1, ... without a gap and give one capacity for each."
+        )
+    if not np.all(np.isfinite(capacities) & (capacities > 0)):
+        raise ValueError(f"capacities (budgets) must be positive and finite; got {capacities.tolist()}.")
+    if bases and np.any(capacities > sizes):
+        worst = int(np.argmax(capacities - sizes))
+        raise ValueError(
+            f"the set is empty: group {worst} has {sizes[worst]} coordinates of at most 1 and must sum to "
+            f"{capacities[worst]}. Lower the capacity, or use the set with at-most capacities."
+        )
+    full = np.minimum(capacities, sizes)
+    radius = float(np.sqrt(np.sum(np.floor(full) + (full - np.floor(full)) ** 2)))
+    share = full / sizes
+    dim = len(groups)
+    if bases:
+        free = full < sizes
+        if not np.any(free & (sizes > 1)):
+            raise ValueError(
+                "the set is a single point: every group is filled by its capacity; nothing is to decide."
+            )
+        # Within a group the nearest faces are x_i = 0 and x_i = 1; sqrt(n/(n-1)) because we move along the face.
+        free &= sizes > 1
+        n = sizes[free]
+        return Geometry(
+            dim=dim,
+            radius=radius,
+            subspace=ZeroSums(groups, full < sizes),
+            center=share[groups],
+            inner_radius=float(np.min(np.minimum(share[free], 1 - share[free]) * np.sqrt(n / (n - 1)))),
+            anchor=share[groups],
+            contains_origin=False,
+            down_closed=False,
+        )
+    middle = np.minimum(0.5, capacities / (sizes + np.sqrt(sizes)))
+    return Geometry(
+        dim=dim,
+        radius=radius,
+        subspace=Full(dim),
+        center=middle[groups],
+        inner_radius=float(middle.min()),
+        anchor=0.0,
+        origin=0.0,
+        contains_origin=True,
+        down_closed=True,
+    )

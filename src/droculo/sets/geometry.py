@@ -1,0 +1,148 @@
+"""What is known about a set besides its oracle, and the directions in which it extends."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+
+
+class Subspace(eqx.Module):
+    """The linear space L0 of a set's affine directions, given by its orthogonal projection."""
+
+    dimension: eqx.AbstractVar[int]
+
+    @abstractmethod
+    def project(self, vector: Array) -> Array:
+        """The orthogonal projection of `vector` onto the space."""
+
+    def sample(self, key: Array, dim: int) -> Array:
+        """One point, uniform on the unit sphere of the space.
+
+        The projection of an isotropic Gaussian is isotropic in the space, so its direction is uniform.
+        """
+        inside = self.project(jax.random.normal(key, (dim,)))
+        return inside / jnp.linalg.norm(inside)
+
+
+class Full(Subspace):
+    """All of R^d."""
+
+    dimension: int = eqx.field(static=True)
+
+    def project(self, vector: Array) -> Array:
+        return vector
+
+
+class ZeroSums(Subspace):
+    """Vectors whose entries add up to zero within every group; entries of no free group are zero.
+
+    `groups[i]` is the group of coordinate i, `free[i]` is 0 where the coordinate cannot move at all.
+    """
+
+    groups: NDArray[np.int64]
+    sizes: Vector
+    free: Vector
+    dimension: int = eqx.field(static=True)
+
+    def __init__(self, groups: ArrayLike, free_groups: ArrayLike | None = None):
+        self.groups = np.asarray(groups, np.int64)
+        counts = np.bincount(self.groups)
+        can_move = np.ones(len(counts), bool) if free_groups is None else np.asarray(free_groups, bool)
+        self.sizes = counts.astype(np.float64)
+        self.free = can_move[self.groups].astype(np.float64)
+        self.dimension = int(np.sum((counts - 1)[can_move]))
+
+    def project(self, vector: Array) -> Array:
+        sums = jax.ops.segment_sum(vector, self.groups, num_segments=self.sizes.shape[0])
+        return (vector - (sums / self.sizes)[self.groups]) * self.free
+
+
+class Span(Subspace):
+    """The span of the orthonormal columns of `basis`."""
+
+    basis: Vector
+    dimension: int = eqx.field(static=True)
+
+    def __init__(self, basis: ArrayLike):
+        self.basis = np.asarray(basis, np.float64)
+        self.dimension = int(self.basis.shape[1])
+
+    @classmethod
+    def orthogonal_to(cls, rows: ArrayLike, dim: int, tolerance: float = 1e-9) -> Span:
+        """The null space of the matrix with these rows."""
+        matrix = np.asarray(rows, np.float64).reshape(-1, dim)
+        _, singular, right = np.linalg.svd(matrix, full_matrices=True)
+        rank = int(np.sum(singular > tolerance * max(1.0, singular.max(initial=0.0))))
+        return cls(right[rank:].T)
+
+    def project(self, vector: Array) -> Array:
+        return jnp.asarray(self.basis) @ (self.basis.T @ vector)
+
+
+class Joint(Subspace):
+    """The product of several spaces, one after another along the coordinates."""
+
+    parts: tuple[Subspace, ...]
+    ends: tuple[int, ...] = eqx.field(static=True)
+    dimension: int = eqx.field(static=True)
+
+    def __init__(self, parts: tuple[Subspace, ...], dims: tuple[int, ...]):
+        self.parts = parts
+        self.ends = tuple(int(e) for e in np.cumsum(dims)[:-1])
+        self.dimension = sum(p.dimension for p in parts)
+
+    def project(self, vector: Array) -> Array:
+        pieces = jnp.split(vector, self.ends)
+        return jnp.concatenate([p.project(v) for p, v in zip(self.parts, pieces, strict=True)])
+
+
+class Geometry(eqx.Module):
+    """The facts about a set that an algorithm may be told beforehand.
+
+    Everything is computed once, in double precision, when the set is made. `None` means "not known":
+    the set then raises an error that names the argument to pass.
+    """
+
+    dim: int = eqx.field(static=True)
+    radius: Vector  # every point's norm is at most this
+    subspace: Subspace | None  # the directions of the affine hull
+    center: Vector | None  # with inner_radius: a ball of the affine hull that lies in the set
+    inner_radius: Vector | None
+    anchor: Vector | None  # a point of least sup-norm; None: found by column generation when asked for
+    origin: Vector | None  # the least element: every point of the set lies above it; None: there is none
+    contains_origin: bool = eqx.field(static=True)
+    down_closed: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        radius: float,
+        subspace: Subspace | None,
+        center: ArrayLike | None,
+        inner_radius: float | None,
+        anchor: ArrayLike | None = None,
+        origin: ArrayLike | None = None,
+        contains_origin: bool,
+        down_closed: bool,
+    ):
+        def vector(value: ArrayLike | None) -> Vector | None:
+            return None if value is None else np.array(np.broadcast_to(value, (dim,)), np.float64)
+
+        self.dim = int(dim)
+        self.radius = np.asarray(radius, np.float64)
+        self.subspace = subspace
+        self.center = vector(center)
+        self.inner_radius = None if inner_radius is None else np.asarray(inner_radius, np.float64)
+        self.anchor = vector(anchor)
+        self.origin = vector(origin)
+        self.contains_origin = bool(contains_origin)
+        self.down_closed = bool(down_closed)

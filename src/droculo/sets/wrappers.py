@@ -1,0 +1,174 @@
+"""Sets made from sets: images, shrunk sets and products."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from droculo.precision import double
+from droculo.sets.base import Set
+from droculo.sets.geometry import Geometry, Joint, Vector
+
+
+class Image(Set):
+    """{scale * x + offset : x in base}, with a positive scale."""
+
+    base: Set
+    scale: Vector
+    offset: Vector
+    geometry: Geometry
+
+    def __init__(self, base: Set, scale: float = 1.0, offset: ArrayLike = 0.0):
+        if not 0 < scale < np.inf:
+            raise ValueError(f"a set is scaled by a positive, finite factor; got {scale}.")
+        self.base = base
+        self.scale = np.asarray(scale, np.float64)
+        self.offset = np.array(np.broadcast_to(offset, (base.dim,)), np.float64)
+        if not np.all(np.isfinite(self.offset)):
+            raise ValueError("a set is moved by a finite offset; got NaN or infinity.")
+        self.geometry = self._image_geometry()
+
+    @property
+    def quick_membership(self) -> bool:  # type: ignore[override]
+        return self.base.quick_membership
+
+    def argmax(self, direction: Array) -> Array:
+        return self.base.argmax(direction) * self.scale + self.offset
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        return self.base.contains((x - self.offset) / self.scale, jnp.asarray(tolerance / self.scale))
+
+    def _image_geometry(self) -> Geometry:
+        known = self.base.geometry
+        moved = bool(np.any(self.offset != 0))
+        center = None if known.center is None else self.scale * known.center + self.offset
+        origin = None if known.origin is None else self.scale * known.origin + self.offset
+        if origin is not None and np.any(origin < 0):
+            origin = None  # not a point of the positive orthant: no monotone function lives there
+        if moved:
+            at_zero = -self.offset / self.scale
+            with double():
+                holds_zero = bool(self.base.contains(jnp.asarray(at_zero), 1e-12))
+        else:
+            holds_zero = known.contains_origin
+        if origin is not None:
+            anchor = origin  # every point lies above it, and it is not negative
+        elif not moved and known.anchor is not None:
+            anchor = self.scale * known.anchor
+        elif self._fixes(known):
+            anchor = known.anchor
+        else:
+            anchor = None
+        return Geometry(
+            dim=known.dim,
+            radius=float(self.scale * known.radius + np.linalg.norm(self.offset)),
+            subspace=known.subspace,
+            center=center,
+            inner_radius=None if known.inner_radius is None else float(self.scale * known.inner_radius),
+            anchor=anchor,
+            origin=origin,
+            contains_origin=holds_zero,
+            down_closed=known.down_closed and not moved,
+        )
+
+    def _fixes(self, known: Geometry) -> bool:
+        """Whether the image lies in the base and keeps the base's anchor: then it is the image's anchor too."""
+        if known.anchor is None or known.center is None:
+            return False
+        shrinks_to_center = np.allclose(self.offset, (1 - self.scale) * known.center, rtol=0, atol=1e-15)
+        return bool(self.scale <= 1 and shrinks_to_center and np.array_equal(known.anchor, known.center))
+
+
+def scaled(base: Set, factor: float) -> Image:
+    """The set blown up by `factor` around the origin."""
+    return Image(base, scale=factor)
+
+
+def translated(base: Set, offset: ArrayLike) -> Image:
+    """The set moved by `offset`."""
+    return Image(base, offset=offset)
+
+
+class Shrunk(Set):
+    """K_delta = (1 - delta/r) K + (delta/r) c: every point of it has a ball of radius delta around it in K.
+
+    The ball is taken within the affine hull. `delta` must lie below the inner radius r.
+    """
+
+    base: Set
+    delta: Vector
+    image: Image
+    geometry: Geometry
+
+    def __init__(self, base: Set, delta: float):
+        r = float(base.inner_radius)
+        if not 0 <= delta < r:
+            raise ValueError(
+                f"a set is shrunk by 0 <= delta < r, its inner radius; got delta={delta} and r={r}. "
+                "Take a smaller delta, or pass a larger inscribed ball (center=, inner_radius=) with the set."
+            )
+        share = delta / r
+        self.base = base
+        self.delta = np.asarray(delta, np.float64)
+        self.image = Image(base, 1 - share, share * base.center)
+        self.geometry = eqx.tree_at(lambda g: g.radius, self.image.geometry, base.radius)  # it lies in the base
+
+    @property
+    def quick_membership(self) -> bool:  # type: ignore[override]
+        return self.base.quick_membership
+
+    def argmax(self, direction: Array) -> Array:
+        return self.image.argmax(direction)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        return self.image.contains(x, tolerance)
+
+
+class Product(Set):
+    """The product of several sets, their coordinates one after another."""
+
+    parts: tuple[Set, ...]
+    ends: tuple[int, ...] = eqx.field(static=True)
+    geometry: Geometry
+
+    def __init__(self, *parts: Set):
+        if not parts:
+            raise ValueError("Product needs at least one set; got none.")
+        self.parts = parts
+        self.ends = tuple(int(e) for e in np.cumsum([p.dim for p in parts])[:-1])
+        known = [p.geometry for p in parts]
+
+        def joined(pieces: list[Vector | None]) -> Vector | None:
+            found = [piece for piece in pieces if piece is not None]
+            return np.concatenate(found) if len(found) == len(pieces) else None
+
+        radii = [k.inner_radius for k in known if k.inner_radius is not None]
+        spaces = [k.subspace for k in known if k.subspace is not None]
+        whole = len(known)
+        self.geometry = Geometry(
+            dim=sum(k.dim for k in known),
+            radius=float(np.sqrt(sum(float(k.radius) ** 2 for k in known))),
+            subspace=Joint(tuple(spaces), tuple(k.dim for k in known)) if len(spaces) == whole else None,
+            center=joined([k.center for k in known]),
+            inner_radius=float(min(radii)) if len(radii) == whole else None,
+            anchor=joined([k.anchor for k in known]),
+            origin=joined([k.origin for k in known]),
+            contains_origin=all(k.contains_origin for k in known),
+            down_closed=all(k.down_closed for k in known),
+        )
+
+    @property
+    def quick_membership(self) -> bool:  # type: ignore[override]
+        return all(p.quick_membership for p in self.parts)
+
+    def argmax(self, direction: Array) -> Array:
+        pieces = jnp.split(direction, self.ends)
+        return jnp.concatenate([p.argmax(piece) for p, piece in zip(self.parts, pieces, strict=True)])
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        pieces = jnp.split(jnp.asarray(x), self.ends)
+        inside = [p.contains(piece, tolerance) for p, piece in zip(self.parts, pieces, strict=True)]
+        return jnp.all(jnp.stack(inside))
