@@ -1,0 +1,27 @@
+"""Decentralized, projection-free, online optimization.
+
+A problem is posed over a set; a linearization says which signal certifies progress; feedback says how that signal
+may be asked for; an algorithm is one agent's behaviour; `simulate` lets all agents play.
+"""
+
+from droculo import feedback, linearizations, measure, networks, oracles, problems, sets
+from droculo.algorithms import Droculo, Scales
+from droculo.simulator import Checkpoint, Record, Trajectory, simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Checkpoint",
+    "Droculo",
+    "Record",
+    "Scales",
+    "Trajectory",
+    "feedback",
+    "linearizations",
+    "measure",
+    "networks",
+    "oracles",
+    "problems",
+    "sets",
+    "simulate",
+]

@@ -3,13 +3,22 @@
 from droculo.sets.balls import L1Ball, L2Ball, NuclearBall
 from droculo.sets.base import Set
 from droculo.sets.boxes import Box, Knapsack, PartitionMatroid, Simplex, budget, budget_face
+from droculo.sets.combinatorial import Birkhoff, Flows, SpanningTrees
 from droculo.sets.geometry import Full, Geometry, Joint, Span, Subspace, ZeroSums
+from droculo.sets.host import Host, HostSet
+from droculo.sets.hull import Hull, from_oracle
+from droculo.sets.polytope import Polytope
 from droculo.sets.wrappers import Image, Product, Shrunk, scaled, translated
 
 __all__ = [
+    "Birkhoff",
     "Box",
+    "Flows",
     "Full",
     "Geometry",
+    "Host",
+    "HostSet",
+    "Hull",
     "Image",
     "Joint",
     "Knapsack",
@@ -17,15 +26,18 @@ __all__ = [
     "L2Ball",
     "NuclearBall",
     "PartitionMatroid",
+    "Polytope",
     "Product",
     "Set",
     "Shrunk",
     "Simplex",
     "Span",
+    "SpanningTrees",
     "Subspace",
     "ZeroSums",
     "budget",
     "budget_face",
+    "from_oracle",
     "scaled",
     "translated",
 ]

@@ -11,9 +11,12 @@ from droculo.sets.base import Set
 from droculo.sets.geometry import Full, Geometry, Vector
 
 
-def _ball_geometry(dim: int, radius: float, inner_radius: float) -> Geometry:
+def _check(dim: int, radius: float) -> None:
     if dim < 1 or not 0 < radius < np.inf:
         raise ValueError(f"a ball needs dim >= 1 and a positive, finite radius; got dim={dim}, radius={radius}.")
+
+
+def _ball_geometry(dim: int, radius: float, inner_radius: float) -> Geometry:
     return Geometry(
         dim=dim,
         radius=radius,
@@ -33,6 +36,7 @@ class L1Ball(Set):
     geometry: Geometry
 
     def __init__(self, dim: int, size: float = 1.0):
+        _check(dim, size)
         self.size = np.asarray(size, np.float64)
         self.geometry = _ball_geometry(dim, size, size / np.sqrt(dim))
 
@@ -52,12 +56,13 @@ class L2Ball(Set):
     geometry: Geometry
 
     def __init__(self, dim: int, size: float = 1.0):
+        _check(dim, size)
         self.size = np.asarray(size, np.float64)
         self.geometry = _ball_geometry(dim, size, size)
 
     def argmax(self, direction: Array) -> Array:
         norm = jnp.linalg.norm(direction)
-        return jnp.where(norm > 0, self.size * direction / jnp.where(norm > 0, norm, 1), 0)
+        return jnp.where(norm > 0, self.size * direction / jnp.where(norm > 0, norm, 1), 0).astype(direction.dtype)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return jnp.linalg.norm(x) <= self.size + tolerance
@@ -71,6 +76,7 @@ class NuclearBall(Set):
     geometry: Geometry
 
     def __init__(self, rows: int, columns: int, size: float = 1.0):
+        _check(min(rows, columns), size)
         self.size = np.asarray(size, np.float64)
         self.shape = (rows, columns)
         # |X|_* <= sqrt(rank) |X|_F bounds the ball of Frobenius norm that fits inside.

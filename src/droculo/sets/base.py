@@ -1,7 +1,5 @@
 """The one thing every set is: a linear optimization oracle, with a few facts beside it."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, ClassVar
 

@@ -53,7 +53,7 @@ class Box(Set):
         )
 
     def argmax(self, direction: Array) -> Array:
-        return jnp.where(direction > 0, self.upper, self.lower)
+        return jnp.where(direction > 0, self.upper, self.lower).astype(direction.dtype)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return jnp.all((x >= self.lower - tolerance) & (x <= self.upper + tolerance))

@@ -1,7 +1,5 @@
 """What is known about a set besides its oracle, and the directions in which it extends."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import equinox as eqx
@@ -76,7 +74,7 @@ class Span(Subspace):
         self.dimension = int(self.basis.shape[1])
 
     @classmethod
-    def orthogonal_to(cls, rows: ArrayLike, dim: int, tolerance: float = 1e-9) -> Span:
+    def orthogonal_to(cls, rows: ArrayLike, dim: int, tolerance: float = 1e-9) -> "Span":
         """The null space of the matrix with these rows."""
         matrix = np.asarray(rows, np.float64).reshape(-1, dim)
         _, singular, right = np.linalg.svd(matrix, full_matrices=True)

@@ -36,7 +36,7 @@ class Image(Set):
         return self.base.quick_membership
 
     def argmax(self, direction: Array) -> Array:
-        return self.base.argmax(direction) * self.scale + self.offset
+        return (self.base.argmax(direction) * self.scale + self.offset).astype(direction.dtype)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return self.base.contains((x - self.offset) / self.scale, jnp.asarray(tolerance / self.scale))

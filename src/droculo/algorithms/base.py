@@ -1,0 +1,69 @@
+"""An algorithm is one agent's behaviour, seen through two ports."""
+
+from abc import abstractmethod
+from typing import Any, Protocol
+
+import equinox as eqx
+from jax import Array
+
+from droculo.sets import Set
+
+State = Any
+Share = Any
+
+
+class Played(eqx.Module):
+    """What an agent does in one slot of rounds: it plays `actions`, and asks at `points` in `rounds`."""
+
+    actions: Array  # (rounds of the slot, d)
+    rounds: Array  # (questions,): the round, counted from 0, in which each question is asked
+    points: Array  # (questions, d)
+
+
+class Spent(eqx.Module):
+    """What an update cost the agent, beside its exchanges."""
+
+    loo_calls: Array
+    unmet: Array  # oracle calls that stopped before their tolerance
+
+
+class Ports(Protocol):
+    """The world, as an agent sees it. A driver supplies it."""
+
+    def ask(self, played: Played, order: int) -> Array:
+        """Play the slot and hear the answers: gradients (order 1) or values (order 0), one per question."""
+
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        """Exchange `tree` with the neighbours and receive the weighted average. `index`: which exchange of the update."""
+
+
+class Algorithm(eqx.Module):
+    """One agent. No agent axis, no sockets, no counters, no clock.
+
+    Time runs in blocks of `block` slots of `slot` rounds; the last block (and its last slot) may be shorter.
+    A driver calls `play` once per slot, adds up the shares, and calls `update` at the end of the block.
+    """
+
+    horizon: eqx.AbstractVar[int]
+    block: eqx.AbstractVar[int]
+    slot: eqx.AbstractVar[int]
+    order: eqx.AbstractVar[int]  # of the answers it asks for: 1 gradients, 0 values
+    exchanges: eqx.AbstractVar[int]  # how often `update` calls `mix`
+    payload: eqx.AbstractVar[int]  # how many numbers each exchange sends to each neighbour
+    domain: eqx.AbstractVar[Set]  # K: where its actions and its queries live
+
+    @abstractmethod
+    def init(self) -> State:
+        """The state before the first block."""
+
+    @abstractmethod
+    def decision(self, state: State) -> Array:
+        """The decision x in K that the state stands for (what a regret certificate speaks of)."""
+
+    @abstractmethod
+    def play(self, ports: Ports, state: State, start: Array, length: int, key: Array) -> tuple[Share, Played]:
+        """Play the slot of `length` rounds that begins in round `start`; return its share of the block's sum."""
+
+    @abstractmethod
+    def update(self, ports: Ports, state: State, total: Share) -> tuple[State, Spent]:
+        """End the block: talk to the neighbours and move, given the sum of the block's shares."""

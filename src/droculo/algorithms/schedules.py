@@ -1,0 +1,106 @@
+"""Every power of T: from (T, theta) and the constants of a problem to block, slot, step, tolerance and delta."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from droculo.feedback import Feedback, Row
+from droculo.linearizations import Setting
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Multiplies what the theorems prescribe. 1 everywhere is the theorems' own choice, but for delta.
+
+    delta = scale * r * T^(-theta/4) must lie below r for T = 1 and theta = 0 too, hence 1/2.
+    """
+
+    block: float = 1.0
+    slot: float = 1.0
+    step: float = 1.0
+    tolerance: float = 1.0
+    delta: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"the scale of {name} must be positive and finite; got {value}.")
+        if self.delta >= 1:
+            raise ValueError(f"the scale of delta must be below 1, so that delta < r for every horizon; got {self.delta}.")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The numbers of one run."""
+
+    horizon: int  # T
+    block: int  # K, in slots
+    slot: int  # L, in rounds
+    step_size: float  # eta
+    tolerance: float  # eps
+    delta: float  # how far values are asked from the query point; 0 for gradients
+
+    @property
+    def exchanges(self) -> int:
+        """How many blocks there are, the last and shorter one included."""
+        return math.ceil(self.horizon / (self.block * self.slot))
+
+
+@dataclass(frozen=True)
+class _Powers:
+    """K = T^(1 - block theta), L = T^(slot theta), delta = r T^(-delta theta)."""
+
+    block: Fraction
+    slot: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+
+
+#: (the paper's algorithm, feedback) -> powers of T, from Theorems 2-6
+_POWERS: dict[tuple[int, str], _Powers] = {
+    (1, "full information"): _Powers(Fraction(1)),
+    (1, "semi-bandit"): _Powers(Fraction(1)),
+    # The smoothing costs delta T in regret; T^(-theta/2) keeps that below the first-order rate T^(1 - theta/2).
+    (1, "two-point"): _Powers(Fraction(1), delta=Fraction(1, 2)),
+    (2, "bandit"): _Powers(Fraction(1), delta=Fraction(1, 4)),
+    (3, "semi-bandit"): _Powers(Fraction(3, 2), slot=Fraction(1, 2)),
+    (4, "zeroth order"): _Powers(Fraction(1), delta=Fraction(1, 4)),
+    (5, "bandit"): _Powers(Fraction(5, 4), slot=Fraction(1, 4), delta=Fraction(1, 4)),
+}
+
+
+def schedule(
+    setting: Setting, feedback: Feedback, row: Row, *, horizon: int, theta: float, scales: Scales | None = None
+) -> Schedule:
+    """The theorems' choice: eta = R/(G sqrt(K T/L)) and eps = (K eta G)^2 = R^2 K L/T, in the problem's own units.
+
+    G bounds the estimate of one slot: the gradient; (k/delta) B0 for one value; k G for two values.
+    """
+    if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 1:
+        raise ValueError(f"the horizon is a whole number of rounds, at least 1; got {horizon}.")
+    scales = scales or Scales()
+    T = int(horizon)
+    powers = _POWERS[row.algorithm, feedback.name]
+    L = _whole(scales.slot * T ** (float(powers.slot) * theta), T)
+    K = _whole(scales.block * T ** (1 - float(powers.block) * theta), max(1, T // L))
+    delta = 0.0
+    G = float(setting.bounds.gradient)
+    if feedback.signal.order == 0:
+        r, k = float(setting.set.inner_radius), setting.set.subspace.dimension
+        delta = scales.delta * r * T ** (-float(powers.delta) * theta)
+        G = k * G if feedback.name == "two-point" else k / delta * float(setting.bounds.value)
+    R = float(setting.set.radius)
+    slots = T / L
+    return Schedule(
+        horizon=T,
+        block=K,
+        slot=L,
+        step_size=scales.step * R / (G * math.sqrt(K * slots)),
+        tolerance=scales.tolerance * R**2 * K / slots,
+        delta=delta,
+    )
+
+
+def _whole(length: float, at_most: int) -> int:
+    return max(1, min(at_most, round(length)))

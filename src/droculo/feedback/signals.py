@@ -1,0 +1,148 @@
+"""How g may be estimated from what an oracle answers: a gradient, one value, or two values."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from droculo.sets import Set
+from droculo.sets.geometry import Subspace, Vector
+
+
+class Tally(eqx.Module):
+    """What a block adds up. Every entry is a sum over slots, so tallies simply add."""
+
+    estimate: Array  # gradients, or values times their directions
+    directions: Array  # the directions themselves
+    values: Array  # the values themselves
+    count: Array
+
+
+class Past(eqx.Module):
+    """The values an agent has seen so far: the source of its control variate."""
+
+    values: Array
+    count: Array
+
+
+class Signal(eqx.Module):
+    """Where to ask around the query point w, and what to make of the answers."""
+
+    #: 1: the oracle answers with gradients, 0: with values
+    order: eqx.AbstractClassVar[int]
+
+    def prepare(self, domain: Set, delta: float) -> "Signal":
+        """This signal on K, perturbing by delta."""
+        return self
+
+    @abstractmethod
+    def draw(self, key: Array, dim: int, dtype: np.dtype) -> Array:
+        """The random direction v of one slot."""
+
+    @abstractmethod
+    def points(self, w: Array, v: Array) -> Array:
+        """The points to ask at, one per row."""
+
+    @abstractmethod
+    def tally(self, answers: Array, v: Array) -> Tally:
+        """One slot's share of the block's sum."""
+
+    @abstractmethod
+    def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
+        """The block's sum of estimates of g, and the past with this block in it."""
+
+
+class Gradient(Signal):
+    """The gradient at w itself."""
+
+    order: ClassVar[int] = 1
+
+    def draw(self, key: Array, dim: int, dtype: np.dtype) -> Array:
+        return jnp.zeros(dim, dtype)
+
+    def points(self, w: Array, v: Array) -> Array:
+        return w[None]
+
+    def tally(self, answers: Array, v: Array) -> Tally:
+        nothing = jnp.zeros((), answers.dtype)
+        return Tally(answers[0], v, nothing, nothing)
+
+    def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
+        return tally.estimate, past
+
+
+class _Perturbed(Signal):
+    """Shared by the value signals: v uniform on the unit sphere of L0, at distance delta from w."""
+
+    subspace: eqx.AbstractVar[Subspace | None]
+    delta: eqx.AbstractVar[Vector]
+
+    order: ClassVar[int] = 0
+
+    def prepare(self, domain: Set, delta: float) -> "Signal":
+        return eqx.tree_at(
+            lambda s: (s.subspace, s.delta),
+            self,
+            (domain.subspace, np.asarray(delta, np.float64)),
+            is_leaf=lambda leaf: leaf is None,
+        )
+
+    def draw(self, key: Array, dim: int, dtype: np.dtype) -> Array:
+        assert self.subspace is not None, "call .prepare(set, delta) first"
+        return self.subspace.sample(key, dim)
+
+
+class OnePoint(_Perturbed):
+    """One value: (k/delta) f(w + delta v) v is an unbiased estimate of the smoothed function's gradient.
+
+    The control variate subtracts from each value the mean of all *other* values seen so far. It does not depend
+    on this slot's v, and E[v] = 0, so the estimate stays unbiased; its size falls from (k/delta) B0 to (k/delta)
+    times the fluctuation of the values. `control_variate=False` is the paper's plain estimator.
+    """
+
+    control_variate: bool = eqx.field(static=True, default=True)
+    subspace: Subspace | None = None
+    delta: Vector = eqx.field(default_factory=lambda: np.zeros(()))
+
+    def points(self, w: Array, v: Array) -> Array:
+        return (w + self.delta * v)[None]
+
+    def tally(self, answers: Array, v: Array) -> Tally:
+        return Tally(answers[0] * v, v, answers[0], jnp.ones((), answers.dtype))
+
+    def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
+        assert self.subspace is not None, "call .prepare(set, delta) first"
+        seen = Past(past.values + tally.values, past.count + tally.count)
+        total = tally.estimate
+        if self.control_variate:
+            # sum_q (o_q - b_q) v_q with b_q = (S - o_q)/(n - 1), the mean of the other n - 1 values (0 if none).
+            others = jnp.maximum(seen.count - 1, 1)
+            share = jnp.where(seen.count > 1, 1 / others, 0)
+            total = (1 + share) * total - share * seen.values * tally.directions
+        return self.subspace.dimension / self.delta * total, seen
+
+
+class TwoPoint(_Perturbed):
+    """Two values of the same function: (k/2 delta) (f(w + delta v) - f(w - delta v)) v.
+
+    Needs an exact value oracle; its size does not grow as delta falls, so its regret is that of gradients
+    (the paper's Remark on two-point estimates).
+    """
+
+    subspace: Subspace | None = None
+    delta: Vector = eqx.field(default_factory=lambda: np.zeros(()))
+
+    def points(self, w: Array, v: Array) -> Array:
+        return jnp.stack([w + self.delta * v, w - self.delta * v])
+
+    def tally(self, answers: Array, v: Array) -> Tally:
+        difference = answers[0] - answers[1]
+        nothing = jnp.zeros((), answers.dtype)
+        return Tally(difference * v, v, nothing, nothing)
+
+    def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
+        assert self.subspace is not None, "call .prepare(set, delta) first"
+        return self.subspace.dimension / (2 * self.delta) * tally.estimate, past

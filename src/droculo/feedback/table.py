@@ -1,0 +1,99 @@
+"""The paper's Table 1 as data: which case can be learned from which feedback, how fast, and why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from droculo.feedback.models import Feedback
+from droculo.linearizations import Linearization
+
+
+@dataclass(frozen=True)
+class Row:
+    """A pair (case, feedback) that works.
+
+    Regret grows like T^(1 - regret*theta), exchanges like T^theta, LOO calls like T^(2 theta), for theta in
+    [0, theta_max]. `slots` says whether query rounds are separate from action rounds (the paper's SFTT blocks).
+    """
+
+    algorithm: int  # the paper's number
+    source: str
+    regret: Fraction
+    theta_max: Fraction
+    slots: bool = False
+
+    def regret_exponent(self, theta: float) -> float:
+        return 1 - float(self.regret) * theta
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A pair that does not, and the reason."""
+
+    reason: str
+
+
+_HALF, _QUARTER, _ONE = Fraction(1, 2), Fraction(1, 4), Fraction(1)
+_DIRECT = Row(1, "Theorem 2", _HALF, _ONE)
+_TWO_POINT = Row(1, "Theorem 2 by the remark on two-point estimates", _HALF, _ONE)
+_CURVED = Refusal(
+    "its query point 1 - exp(-Z x) has no ball of known size around it in K, so a perturbed value could be asked "
+    "outside the set. Use gradients (full_information or semi_bandit), or case A3"
+)
+
+_TRIVIAL: dict[str, Row | Refusal] = {
+    "full information": _DIRECT,  # the query is the action, so this is semi-bandit feedback already
+    "semi-bandit": _DIRECT,
+    "zeroth order": Row(4, "Theorem 3, the query not played", _QUARTER, _ONE),
+    "bandit": Row(2, "Theorem 3", _QUARTER, _ONE),
+    "two-point": _TWO_POINT,
+}
+_SEPARATE: dict[str, Row | Refusal] = {
+    "full information": _DIRECT,
+    "semi-bandit": Row(3, "Theorem 4", _HALF, Fraction(2, 3), slots=True),
+    "zeroth order": Row(4, "Theorem 5", _QUARTER, _ONE),
+    "bandit": Row(5, "Theorem 6", _QUARTER, Fraction(4, 5), slots=True),
+    "two-point": _TWO_POINT,
+}
+_FIRST_ORDER_ONLY: dict[str, Row | Refusal] = {
+    **_SEPARATE,
+    "zeroth order": _CURVED,
+    "bandit": _CURVED,
+    "two-point": _CURVED,
+}
+
+#: (case, feedback) -> what is known. A4 is not in the paper; its first-order rows follow from Theorems 2 and 4.
+TABLE_1: dict[tuple[str, str], Row | Refusal] = {
+    (case, feedback): entry
+    for case, rows in {
+        "concave": _TRIVIAL,
+        "A1": _TRIVIAL,
+        "A2": _SEPARATE,
+        "A3": _SEPARATE,
+        "A4": _FIRST_ORDER_ONLY,
+    }.items()
+    for feedback, entry in rows.items()
+}
+
+
+def look_up(linearization: Linearization, feedback: Feedback, theta: float) -> Row:
+    """The row of Table 1 for this pair, or an error that says why there is none or why theta is out of range."""
+    case = linearization.case
+    if case == "own":  # a user's class has the row of the case it behaves like
+        case = "A1" if linearization.trivial else "A2" if linearization.zeroth_order else "A4"
+    entry = TABLE_1.get((case, feedback.name))
+    if entry is None:
+        raise ValueError(
+            f"Table 1 has no row for case {case!r} with feedback {feedback.name!r}; cases are concave, A1-A4 or your "
+            "own, feedbacks those of droculo.feedback."
+        )
+    if isinstance(entry, Refusal):
+        raise ValueError(f"case {linearization.case} cannot be learned from {feedback.name} feedback: {entry.reason}.")
+    if not 0 <= theta <= float(entry.theta_max):
+        why = " (beyond it, the slots of its query rounds would be longer than a block)" if entry.slots else ""
+        raise ValueError(
+            f"theta must lie in [0, {entry.theta_max}] for case {linearization.case} with {feedback.name} feedback"
+            f"{why}; got theta={theta}."
+        )
+    return entry

@@ -1,0 +1,115 @@
+"""Upper-linearizable classes of functions: which signal certifies progress towards the optimum."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from droculo.sets import Set
+from droculo.sets.geometry import Vector
+
+#: f(x), and its gradient, of a single objective
+Value = Callable[[Array], Array]
+Gradient = Callable[[Array], Array]
+
+
+class Linearization(eqx.Module):
+    """A class of functions with alpha f(y) - f(h(x)) <= beta <g(f, x), y - x> for all x, y in K (the paper's (2)).
+
+    g(f, x) = E over Z of pull(x, Z, grad f(query(x, Z))), Z = quantile(U) with U uniform on [0, 1]: so one
+    gradient at one random point is an unbiased estimate of g. To add a class, subclass this with `alpha`, `beta`
+    and whatever of the methods differs; `droculo.testing.check_linearization` tells whether (2) holds.
+    """
+
+    alpha: eqx.AbstractVar[Vector | None]
+    beta: eqx.AbstractVar[Vector]
+
+    #: the paper's name of the case
+    case: ClassVar[str] = "own"
+    #: whether the query point is the action itself, so that playing it costs nothing
+    trivial: ClassVar[bool] = False
+    #: whether a ball around every query point of a shrunk set lies in the set, as value feedback needs
+    zeroth_order: ClassVar[bool] = True
+
+    def on(self, domain: Set) -> Self:
+        """This linearization with its anchors taken in `domain`, the set that the algorithm runs on."""
+        return self
+
+    @abstractmethod
+    def query(self, x: Array, z: Array) -> Array:
+        """The point w at which f is asked."""
+
+    def action(self, x: Array) -> Array:
+        """h(x): the point that is played for the decision x."""
+        return x
+
+    def quantile(self, u: Array) -> Array:
+        """The inverse distribution function of Z."""
+        return u
+
+    def pull(self, x: Array, z: Array, gradient: Array) -> Array:
+        """The estimate of g(f, x) from the gradient of f at the query point."""
+        return gradient
+
+    def signal(self, gradient: Gradient, x: Array, nodes: int = 12) -> Array:
+        """g(f, x) itself: the mean over Z, by Gauss-Legendre quadrature in U."""
+        if self.trivial:
+            return gradient(x)
+        points, weights = np.polynomial.legendre.leggauss(nodes)
+
+        def at(u: Array) -> Array:
+            z = self.quantile(u)
+            return self.pull(x, z, gradient(self.query(x, z)))
+
+        estimates = jax.vmap(at)(jnp.asarray((points + 1) / 2, x.dtype))
+        return jnp.asarray(weights / 2, x.dtype) @ estimates
+
+    def upper_model(self, value: Value, gradient: Gradient, x: Array) -> Value:
+        """The affine map of the paper's appendix A: it is f(h(x))/alpha at x and lies above f on all of K."""
+        if self.alpha is None:
+            raise ValueError(f"{type(self).__name__} has no alpha before it knows its set: call .on(set) first.")
+        height = value(self.action(x)) / self.alpha
+        slope = self.beta / self.alpha * self.signal(gradient, x)
+        return lambda y: height + jnp.dot(slope, y - x)
+
+
+class Custom(Linearization):
+    """Your own (alpha, beta, action, query), in one line.
+
+    `trivial=True` says that the query point is the action; `zeroth_order=True` that value feedback may be used
+    (every query point of a shrunk set keeps its ball in K).
+    """
+
+    alpha: Vector
+    beta: Vector
+    action_map: Callable[[Array], Array] = eqx.field(static=True)
+    query_map: Callable[[Array, Array], Array] = eqx.field(static=True)
+    trivial: bool = eqx.field(static=True)  # type: ignore[misc]
+    zeroth_order: bool = eqx.field(static=True)  # type: ignore[misc]
+
+    def __init__(
+        self,
+        alpha: float,
+        beta: float,
+        *,
+        action: Callable[[Array], Array] = lambda x: x,
+        query: Callable[[Array, Array], Array] = lambda x, z: x,
+        trivial: bool = False,
+        zeroth_order: bool = False,
+    ):
+        if not (0 < alpha <= 1 and 0 < beta < np.inf):
+            raise ValueError(f"a linearization needs 0 < alpha <= 1 and beta > 0; got alpha={alpha}, beta={beta}.")
+        self.alpha, self.beta = np.asarray(alpha, np.float64), np.asarray(beta, np.float64)
+        self.action_map, self.query_map = action, query
+        self.trivial, self.zeroth_order = trivial, zeroth_order
+
+    def action(self, x: Array) -> Array:
+        return self.action_map(x)
+
+    def query(self, x: Array, z: Array) -> Array:
+        return self.query_map(x, z)

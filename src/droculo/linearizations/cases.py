@@ -1,0 +1,193 @@
+"""The classes of the paper's appendix B, concave functions, and the down-closed case (A4) of 2026."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from droculo.linearizations.base import Linearization
+from droculo.precision import double
+from droculo.sets import Set
+from droculo.sets.geometry import Vector
+
+
+class Concave(Linearization):
+    """Concave functions on any convex set: the gradient where one stands (alpha = beta = 1)."""
+
+    alpha: Vector
+    beta: Vector
+    case: ClassVar[str] = "concave"
+    trivial: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.alpha = self.beta = np.ones(())
+
+    def query(self, x: Array, z: Array) -> Array:
+        return x
+
+
+class MonotoneGeneral(Linearization):
+    """A1: non-negative monotone gamma-weakly up-concave functions on any convex set.
+
+    alpha = gamma^2 / (1 + c gamma^2), beta = gamma / (1 + c gamma^2), with c a bound on the curvature.
+    """
+
+    alpha: Vector
+    beta: Vector
+    case: ClassVar[str] = "A1"
+    trivial: ClassVar[bool] = True
+
+    def __init__(self, gamma: float = 1.0, curvature: float = 1.0):
+        _check_gamma(gamma)
+        if not 0 <= curvature <= 1:
+            raise ValueError(f"the curvature lies between 0 (linear) and 1; got {curvature}.")
+        self.alpha = np.asarray(gamma**2 / (1 + curvature * gamma**2))
+        self.beta = np.asarray(gamma / (1 + curvature * gamma**2))
+
+    def query(self, x: Array, z: Array) -> Array:
+        return x
+
+
+class MonotoneOrigin(Linearization):
+    """A2: non-negative monotone gamma-weakly up-concave functions on a set that contains the origin.
+
+    The gradient is asked at o + Z (x - o), where o is the set's least element: 0 for a set with the origin, and
+    its image for the shrunk set of value feedback, so that the query's ball stays in K.
+    """
+
+    gamma: Vector
+    alpha: Vector
+    beta: Vector
+    origin: Vector | None
+    case: ClassVar[str] = "A2"
+
+    def __init__(self, gamma: float = 1.0):
+        _check_gamma(gamma)
+        self.gamma = np.asarray(gamma, np.float64)
+        self.alpha = np.asarray(-np.expm1(-gamma))
+        self.beta = np.asarray(-np.expm1(-gamma) / gamma)
+        self.origin = None
+
+    def on(self, domain: Set) -> Self:
+        if domain.origin is None:
+            raise ValueError(
+                f"case A2 (MonotoneOrigin) needs a set of non-negative points that contains the origin; "
+                f"{type(domain).__name__} has no least element. Use A1 (MonotoneGeneral) on a general set."
+            )
+        return eqx.tree_at(lambda link: link.origin, self, domain.origin, is_leaf=lambda leaf: leaf is None)
+
+    def quantile(self, u: Array) -> Array:
+        low = jnp.exp(-self.gamma)
+        return 1 + jnp.log(low + u * (1 - low)) / self.gamma
+
+    def query(self, x: Array, z: Array) -> Array:
+        assert self.origin is not None, "call .on(set) first"
+        return self.origin + z * (x - self.origin)
+
+
+class NonMonotoneGeneral(Linearization):
+    """A3: non-negative up-concave functions, monotone or not, on any convex set in the unit box.
+
+    With u the set's point of least sup-norm: h(x) = (x + u)/2, the query is u + Z/2 (x - u), and
+    alpha = (1 - |u|_inf)/4, beta = 3/8.
+    """
+
+    alpha: Vector | None
+    beta: Vector
+    anchor: Vector | None
+    case: ClassVar[str] = "A3"
+
+    def __init__(self) -> None:
+        self.alpha = None
+        self.beta = np.asarray(3 / 8)
+        self.anchor = None
+
+    def on(self, domain: Set) -> Self:
+        _check_unit_box(domain, "A3 (NonMonotoneGeneral)")
+        anchor = domain.anchor
+        height = float(np.max(np.abs(anchor)))
+        if height >= 1:
+            raise ValueError(
+                "case A3 (NonMonotoneGeneral) needs a point whose entries are all below 1, for alpha = (1 - max)/4; "
+                f"the least sup-norm in {type(domain).__name__} is {height:g}. No guarantee exists for this set."
+            )
+        return eqx.tree_at(
+            lambda link: (link.alpha, link.anchor),
+            self,
+            (np.asarray((1 - height) / 4), anchor),
+            is_leaf=lambda leaf: leaf is None,
+        )
+
+    def action(self, x: Array) -> Array:
+        assert self.anchor is not None, "call .on(set) first"
+        return (x + self.anchor) / 2
+
+    def quantile(self, u: Array) -> Array:
+        return 2 * (1 - (1 + 3 * u) ** -0.5)
+
+    def query(self, x: Array, z: Array) -> Array:
+        assert self.anchor is not None, "call .on(set) first"
+        return self.anchor + z / 2 * (x - self.anchor)
+
+
+class NonMonotoneDownClosed(Linearization):
+    """A4: non-negative DR-submodular functions, monotone or not, on a down-closed set in the unit box.
+
+    h(x) = 1 - exp(-x), the query is 1 - exp(-Z x) and the gradient there is pulled back through that map;
+    alpha = 1/e, beta = 1 - 1/e (arXiv 2602.20578). First order only: the map bends, so a query point has no
+    ball of a known size around it.
+    """
+
+    alpha: Vector
+    beta: Vector
+    case: ClassVar[str] = "A4"
+    zeroth_order: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.alpha = np.asarray(np.exp(-1.0))
+        self.beta = np.asarray(-np.expm1(-1.0))
+
+    def on(self, domain: Set) -> Self:
+        if not domain.down_closed:
+            raise ValueError(
+                f"case A4 (NonMonotoneDownClosed) needs a down-closed set; {type(domain).__name__} is not known to be "
+                "one. Use A3 (NonMonotoneGeneral) on a general set."
+            )
+        _check_unit_box(domain, "A4 (NonMonotoneDownClosed)")
+        return self
+
+    def action(self, x: Array) -> Array:
+        return -jnp.expm1(-x)
+
+    def quantile(self, u: Array) -> Array:
+        low = np.exp(-1.0)
+        return 1 + jnp.log(low + u * (1 - low))
+
+    def query(self, x: Array, z: Array) -> Array:
+        return -jnp.expm1(-z * x)
+
+    def pull(self, x: Array, z: Array, gradient: Array) -> Array:
+        return gradient * jnp.exp(-z * x)
+
+
+def _check_gamma(gamma: float) -> None:
+    if not 0 < gamma <= 1:
+        raise ValueError(f"gamma-weak up-concavity means 0 < gamma <= 1; got gamma={gamma}.")
+
+
+def _check_unit_box(domain: Set, case: str) -> None:
+    """The two oracle directions per coordinate that bound the set, against [0, 1]."""
+    with double():
+        axes = jnp.eye(domain.dim)
+        highest = float(jnp.max(jax.vmap(lambda e: domain.argmax(e) @ e)(axes)))
+        lowest = float(jnp.min(jax.vmap(lambda e: domain.argmax(-e) @ e)(axes)))
+    if lowest < -1e-9 or highest > 1 + 1e-9:
+        raise ValueError(
+            f"case {case} lives in the unit box [0, 1]^d; the set reaches from {lowest:g} to {highest:g}. "
+            "Rescale the decision, for example with droculo.sets.scaled."
+        )

@@ -1,0 +1,50 @@
+"""Who agents talk to, and how they average: `connect(ring(10))` is a network, `Failing` and `TimeVarying` wrap."""
+
+from droculo.networks.graphs import (
+    Edges,
+    complete,
+    davis,
+    erdos_renyi,
+    florentine,
+    grid,
+    karate,
+    les_miserables,
+    path,
+    random_regular,
+    ring,
+    single,
+    small_world,
+    star,
+)
+from droculo.networks.network import Fixed, Network, connect, from_edges
+from droculo.networks.weights import Weights, from_matrix, from_strengths, lazy, metropolis, validate_matrix
+from droculo.networks.wrappers import Failing, TimeVarying
+
+__all__ = [
+    "Edges",
+    "Failing",
+    "Fixed",
+    "Network",
+    "TimeVarying",
+    "Weights",
+    "complete",
+    "connect",
+    "davis",
+    "erdos_renyi",
+    "florentine",
+    "from_edges",
+    "from_matrix",
+    "from_strengths",
+    "grid",
+    "karate",
+    "lazy",
+    "les_miserables",
+    "metropolis",
+    "path",
+    "random_regular",
+    "ring",
+    "single",
+    "small_world",
+    "star",
+    "validate_matrix",
+]

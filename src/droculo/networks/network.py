@@ -1,0 +1,144 @@
+"""Networks of agents that average with their neighbours, and the one with fixed links."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import networkx as nx
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+
+from droculo.networks.graphs import Edges, edges_of
+from droculo.networks.links import Links, pack
+from droculo.networks.spectrum import cycle_rate, need_averaging, rate_if_small, union
+from droculo.networks.weights import Vector, Weights, metropolis
+
+
+class Network(eqx.Module):
+    """N agents that exchange values with their neighbours, once per exchange 0, 1, 2, ...
+
+    A subclass gives the members below; `droculo.testing.check_network` tells whether it keeps the contract. `mix`,
+    `links_up` and `messages` run inside compiled code; everything else runs on the host.
+    """
+
+    n_agents: eqx.AbstractVar[int]
+    labels: eqx.AbstractVar[tuple[Hashable, ...] | None]  # the graph's own names, unless they are 0..N-1
+
+    @property
+    @abstractmethod
+    def cycle(self) -> tuple[Weights, ...]:
+        """The weights of the exchanges 0, ..., K-1 with every link up; exchange k repeats those of k mod K."""
+
+    @property
+    @abstractmethod
+    def n_links(self) -> int:
+        """E: the length of `links_up`; with time-varying links, the most that an exchange has."""
+
+    @property
+    @abstractmethod
+    def mixing_rate(self) -> float:
+        """max(|lambda_2|, |lambda_N|): an exchange shrinks disagreement by this factor or more.
+
+        With time-varying links the mean over a cycle, with failing links the root mean square over the failures.
+        """
+
+    @abstractmethod
+    def links_up(self, key: Array, exchange: int | Array) -> Array:
+        """(E,) zeros and ones: which links work in this exchange, one draw for both ends."""
+
+    @abstractmethod
+    def mix(self, values: Array, exchange: int | Array, up: Array) -> Array:
+        """y_i = x_i + sum_j w_ij up_ij (x_j - x_i), for (N, ...) values in their own precision."""
+
+    @abstractmethod
+    def messages(self, exchange: int | Array, up: Array) -> Array:
+        """(N,) whole numbers: how many neighbours every agent sends to in this exchange."""
+
+    @property
+    def spectral_gap(self) -> float:
+        """1 - mixing_rate."""
+        return 1 - self.mixing_rate
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """(N,): how many neighbours every agent has, over all exchanges together."""
+        return np.bincount(union(self.cycle).ravel(), minlength=self.n_agents)
+
+    def to_matrix(self, exchange: int = 0) -> Vector:
+        """The dense mixing matrix A of an exchange with every link up; for small N."""
+        return np.asarray(self.cycle[exchange % len(self.cycle)].to_sparse().toarray())
+
+    def to_networkx(self, exchange: int = 0) -> nx.Graph:
+        """The graph of an exchange, under the agents' own names, with the edge attribute `weight`."""
+        names = range(self.n_agents) if self.labels is None else self.labels
+        part = self.cycle[exchange % len(self.cycle)]
+        graph = nx.Graph()
+        graph.add_nodes_from(names)
+        links = zip(part.ends.tolist(), part.weight.tolist(), strict=True)
+        graph.add_weighted_edges_from((names[i], names[j], weight) for (i, j), weight in links)
+        return graph
+
+
+class Fixed(Network):
+    """The same links and weights in every exchange; they must connect everybody.
+
+    >>> from droculo.networks import lazy, metropolis, ring
+    >>> network = Fixed(lazy(metropolis(ring(4))))
+    >>> network.n_agents, network.n_links, round(network.mixing_rate, 4)
+    (4, 4, 0.6667)
+    """
+
+    n_agents: int = eqx.field(static=True)
+    labels: tuple[Hashable, ...] | None = eqx.field(static=True)
+    links: Links
+    rate: Vector | None  # None: found when asked for
+
+    def __init__(self, weights: Weights):
+        need_averaging(weights)
+        self.n_agents = weights.n_agents
+        self.labels = weights.edges.labels
+        self.links = jax.tree.map(lambda array: array[0], pack([weights]))
+        self.rate = rate_if_small((weights,))
+
+    @property
+    def cycle(self) -> tuple[Weights, ...]:
+        return (Weights(Edges(self.n_agents, np.asarray(self.links.ends), self.labels), self.links.weight),)
+
+    @property
+    def n_links(self) -> int:
+        return int(self.links.weight.shape[0])
+
+    @property
+    def mixing_rate(self) -> float:
+        return cycle_rate(self.cycle) if self.rate is None else float(self.rate)
+
+    def links_up(self, key: Array, exchange: int | Array) -> Array:
+        return jnp.ones(self.n_links)
+
+    def mix(self, values: Array, exchange: int | Array, up: Array) -> Array:
+        return self.links.mix(values, up)
+
+    def messages(self, exchange: int | Array, up: Array) -> Array:
+        return self.links.messages(up)
+
+
+def connect(
+    graph: nx.Graph | Edges, weights: Callable[[nx.Graph | Edges], Weights] | ArrayLike = metropolis
+) -> Fixed:
+    """The network on a graph, with weights made by a rule, or given for each link in the order of `graph.edges`.
+
+    >>> from droculo.networks import ring
+    >>> connect(ring(3)).mix(np.array([3.0, 0.0, 0.0]), 0, np.ones(3)).round(6).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    return Fixed(weights(graph) if callable(weights) else Weights(edges_of(graph), weights))
+
+
+def from_edges(
+    n_agents: int, ends: ArrayLike, weights: Callable[[nx.Graph | Edges], Weights] | ArrayLike = metropolis
+) -> Fixed:
+    """The network with these (E, 2) links, straight from the array: the way to make a big one."""
+    return connect(Edges(n_agents, ends), weights)

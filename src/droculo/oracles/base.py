@@ -1,0 +1,54 @@
+"""The contract of an infeasible projection, and what every implementation returns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+
+from droculo.sets import Set
+
+#: An agent-local memory: any pytree of arrays, carried in the agent's state and never sent.
+Memory = Any
+
+
+class Projection(eqx.Module):
+    """What came out: x in K, y near it, and the price."""
+
+    x: Array
+    y: Array
+    calls: Array  # LOO calls made
+    met: Array  # whether |x - y|^2 <= 3 eps was reached; False is an honest "stopped at the cap or at rounding"
+    memory: Memory
+
+
+class InfeasibleProjection(eqx.Module):
+    """O_IP of the paper's Lemma 1: (x0 in K, y0, eps) -> (x, y) with
+
+    x in K,  |y| <= R,  |x - y|^2 <= 3 eps,  and  |y - z| <= |y0 - z| for every z in K,
+
+    reaching K only through its linear oracle. Whatever happens (ties, NaN, an eps below rounding), it returns.
+    """
+
+    def init(self, domain: Set, x: Array) -> Memory:
+        """The memory an agent starts with."""
+        return ()
+
+    @abstractmethod
+    def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
+        """The infeasible projection of y0, starting from x0."""
+
+
+def within_radius(domain: Set, y: Array) -> Array:
+    """y pulled back into the ball of radius R, which contains K: closer to every point of K."""
+    return y / jnp.maximum(1, jnp.linalg.norm(y) / domain.radius)
+
+
+def lemma_bound(domain: Set, x0: Array, y0: Array, tolerance: Array) -> Array:
+    """Lemma 1's bound on LOO calls, as a float: ceil(27 R^2/eps - 2) max(1, D (D - eps)/(4 eps^2) + 1), D = |x0-y0|^2."""
+    D = jnp.sum((x0 - y0) ** 2)
+    inner = jnp.ceil(27 * domain.radius**2 / tolerance - 2)
+    return inner * jnp.maximum(1, D * (D - tolerance) / (4 * tolerance**2) + 1)

@@ -1,0 +1,115 @@
+"""Two infeasible projections: the paper's, step by step, and a sharper one with the same contract."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from droculo.oracles.base import InfeasibleProjection, Memory, Projection, lemma_bound, within_radius
+from droculo.sets import Set
+
+
+class _Loop(NamedTuple):
+    x: Array
+    y: Array
+    calls: Array
+    done: Array
+
+
+class Paper(InfeasibleProjection):
+    """Separating hyperplanes by Frank-Wolfe, then a pull by a fixed share: the oracle behind Lemma 1.
+
+    Its LOO calls are at most Lemma 1's bound; `limit` caps them besides. It also stops when a step no longer
+    brings x and y closer, which in exact arithmetic cannot happen and in rounded arithmetic means the floor is reached.
+    """
+
+    limit: int = eqx.field(static=True, default=10_000_000)
+
+    def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
+        eps = tolerance
+        y = within_radius(domain, y0)
+        start = _square(x0 - y0)
+        gamma = 2 * eps / start
+        cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), self.limit)
+
+        def body(s: _Loop) -> _Loop:
+            v, gap, dist = _look(domain, s)
+            near = dist <= 3 * eps
+            separated = gap <= eps
+            x = jnp.where(near | separated, s.x, _frank_wolfe(s.x, v, gap))
+            y = jnp.where(separated & ~near, s.y - gamma * (s.y - s.x), s.y)
+            return _advanced(s, x, y, dist, near, cap)
+
+        out = _run(body, x0, y, start <= 3 * eps)
+        return Projection(out.x, out.y, out.calls, _square(out.x - out.y) <= 3 * eps, memory)
+
+
+class Sharp(InfeasibleProjection):
+    """The same contract with far fewer calls.
+
+    - membership shortcut: a y in K is its own projection, no call needed (where the set can tell quickly);
+    - exact-margin pull: the oracle's gap is the margin of the hyperplane, so y goes all the way to it;
+    - relative stop: a hyperplane is good enough at gap <= max(eps, relative |x - y|^2).
+      Larger `relative` (at most 1/2) means fewer calls, but y is pulled further than needed, which costs reward.
+    """
+
+    relative: float = eqx.field(static=True, default=0.1)
+    limit: int = eqx.field(static=True, default=10_000_000)
+
+    def __check_init__(self) -> None:
+        if not 0 <= self.relative <= 0.5:
+            raise ValueError(f"the relative stop must lie in [0, 1/2], beyond which y cannot be pulled; got {self.relative}.")
+
+    def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
+        eps = tolerance
+        y = within_radius(domain, y0)
+        x = x0
+        if domain.quick_membership:
+            inside = domain.contains(y, 0.0)
+            x = jnp.where(inside, y, x0)
+        cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), self.limit)
+
+        def body(s: _Loop) -> _Loop:
+            v, gap, dist = _look(domain, s)
+            separated = gap <= jnp.maximum(eps, self.relative * dist)
+            x = jnp.where(separated, s.x, _frank_wolfe(s.x, v, gap))
+            # <y - x, z - x> <= gap on all of K: move y onto that plane. What is left of y - x is gap/|y - x|^2 of it.
+            left = jnp.clip(gap, 0, dist) / dist
+            y = jnp.where(separated, s.x + left * (s.y - s.x), s.y)
+            return _advanced(s, x, y, dist, _square(x - y) <= 3 * eps, cap)
+
+        out = _run(body, x, y, _square(x - y) <= 3 * eps)
+        return Projection(out.x, out.y, out.calls, _square(out.x - out.y) <= 3 * eps, memory)
+
+
+def _look(domain: Set, s: _Loop) -> tuple[Array, Array, Array]:
+    """One LOO call towards y. A finished agent of a batch sends zero, which costs a host solver nothing."""
+    direction = jnp.where(s.done, 0, s.y - s.x)
+    v = domain.argmax(direction)
+    return v, jnp.dot(direction, v - s.x), _square(s.y - s.x)
+
+
+def _frank_wolfe(x: Array, v: Array, gap: Array) -> Array:
+    """The point of the segment [x, v] nearest to y."""
+    length = _square(v - x)
+    step = jnp.minimum(1, gap / jnp.where(length > 0, length, 1))
+    return x + step * (v - x)
+
+
+def _advanced(s: _Loop, x: Array, y: Array, dist: Array, finished: Array, cap: Array) -> _Loop:
+    calls = s.calls + 1
+    progress = _square(x - y) < dist  # False for NaN too
+    return _Loop(x, y, calls, finished | ~progress | (calls >= cap))
+
+
+def _run(body: object, x: Array, y: Array, done: Array) -> _Loop:
+    start = _Loop(x, y, jnp.zeros((), jnp.int32), done)
+    return jax.lax.while_loop(lambda s: ~s.done, body, start)  # type: ignore[arg-type]
+
+
+def _square(v: Array) -> Array:
+    return jnp.dot(v, v)

@@ -1,0 +1,55 @@
+"""The adversary: f(agent, t, x) as a pure function, with its set, its class and its sizes."""
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+from jax import Array
+
+from droculo.linearizations import Bounds, Linearization, Setting
+from droculo.sets import Set
+from droculo.sets.geometry import Vector
+
+
+class Comparator(NamedTuple):
+    """A point u and the reward (1/N) sum over t and j of f_{t,j}(u); `kind` says what is known of it."""
+
+    point: Vector
+    total: float
+    kind: str  # "exact": the maximum over K. "found": the best that was found, a lower bound on it
+
+
+class Problem(eqx.Module):
+    """Functions f_{t,i} on a set K, all of one class. Rounds and agents count from 0.
+
+    A problem of your own subclasses this with `set`, `linearization`, `bounds` and `value`; the gradient is
+    derived automatically. `agents` is how many agents it is posed for, or None when any number will do.
+    `droculo.testing.check_problem` tells whether what it declares holds.
+    """
+
+    set: eqx.AbstractVar[Set]
+    linearization: eqx.AbstractVar[Linearization]
+    bounds: eqx.AbstractVar[Bounds]
+    agents: eqx.AbstractVar[int | None]
+
+    @abstractmethod
+    def value(self, agent: Array, t: Array, x: Array) -> Array:
+        """f_{t,agent}(x)."""
+
+    def gradient(self, agent: Array, t: Array, x: Array) -> Array:
+        """The gradient of f_{t,agent} at x."""
+        return jax.grad(self.value, argnums=2)(agent, t, x)
+
+    def answer(self, agent: Array, t: Array, x: Array, order: int) -> Array:
+        """What the query oracle says at x: the gradient (order 1) or the value (order 0)."""
+        return self.gradient(agent, t, x) if order == 1 else self.value(agent, t, x)
+
+    def comparator(self, horizon: int, agents: int) -> Comparator | None:
+        """The best fixed point in hindsight, where it is known exactly; None where it is not."""
+        return None
+
+    @property
+    def setting(self) -> Setting:
+        """What an agent is told beforehand."""
+        return Setting(self.set, self.linearization, self.bounds)

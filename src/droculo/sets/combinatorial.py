@@ -1,0 +1,303 @@
+"""Hulls of permutations, of spanning trees and of paths; their oracles are the classical algorithms, on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import networkx as nx
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+
+from droculo.sets.geometry import Geometry, Span, Subspace, Vector, ZeroSums
+from droculo.sets.host import Host, HostSet
+
+Edge = tuple[Hashable, Hashable]
+
+#: Up to this many vertices in a block, all 2^n vertex subsets are listed to find the inner radius.
+LISTED_UP_TO = 14
+
+
+class _Assignment(Host):
+    """The Hungarian method: the permutation matrix of largest weight."""
+
+    def __init__(self, n: int):
+        self.n = n
+        super().__init__(np.eye(n).ravel())
+
+    def solve(self, direction: Vector) -> Vector:
+        chosen = np.zeros((self.n, self.n))
+        chosen[linear_sum_assignment(direction.reshape(self.n, self.n), maximize=True)] = 1.0
+        return chosen.ravel()
+
+
+class _DoublyCentred(Subspace):
+    """n x n matrices, flattened, whose rows and columns add up to zero."""
+
+    n: int = eqx.field(static=True)
+    dimension: int = eqx.field(static=True)
+
+    def project(self, vector: Array) -> Array:
+        matrix = jnp.asarray(vector).reshape(self.n, self.n)
+        matrix = matrix - matrix.mean(axis=0, keepdims=True)
+        return (matrix - matrix.mean(axis=1, keepdims=True)).ravel()
+
+
+class Birkhoff(HostSet):
+    """Doubly stochastic n x n matrices, flattened row by row: the hull of the permutation matrices."""
+
+    host: Host = eqx.field(static=True)
+    n: int = eqx.field(static=True)
+    geometry: Geometry
+
+    quick_membership: ClassVar[bool] = True
+
+    def __init__(self, n: int):
+        if n < 2:
+            raise ValueError(f"Birkhoff needs n >= 2; got {n}: there is only one 1 x 1 doubly stochastic matrix.")
+        self.n = n
+        self.host = _Assignment(n)
+        self.geometry = Geometry(
+            dim=n * n,
+            radius=float(np.sqrt(n)),
+            subspace=_DoublyCentred(n, (n - 1) ** 2),
+            center=1.0 / n,
+            # The faces are x_ij = 0, and the unit matrix E_ij has norm 1 - 1/n once centred: (1/n) / (1 - 1/n).
+            inner_radius=1.0 / (n - 1),
+            anchor=1.0 / n,
+            contains_origin=False,
+            down_closed=False,
+        )
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        matrix = jnp.asarray(x).reshape(self.n, self.n)
+        off = jnp.abs(jnp.stack([matrix.sum(axis=0), matrix.sum(axis=1)]) - 1)
+        return jnp.all(matrix >= -tolerance) & jnp.all(off <= tolerance * self.n)
+
+
+class _Kruskal(Host):
+    """The spanning tree of largest weight; of two edges of equal weight the earlier one comes first."""
+
+    def __init__(self, ends: list[tuple[int, int]], nodes: int):
+        self.ends, self.nodes = ends, nodes
+        super().__init__(self.solve(np.zeros(len(ends))))
+
+    def solve(self, direction: Vector) -> Vector:
+        chosen = np.zeros(len(self.ends))
+        parent = list(range(self.nodes))
+        missing = self.nodes - 1
+        for edge in np.argsort(-direction, kind="stable").tolist():
+            u, v = self.ends[edge]
+            while parent[u] != u:
+                parent[u] = u = parent[parent[u]]
+            while parent[v] != v:
+                parent[v] = v = parent[parent[v]]
+            if u != v:
+                parent[u] = v
+                chosen[edge] = 1.0
+                missing -= 1
+                if not missing:
+                    break
+        return chosen
+
+
+class SpanningTrees(HostSet):
+    """The hull of the spanning trees of a connected graph: {x >= 0, x(E) = n - 1, x(E[S]) <= |S| - 1}.
+
+    Coordinate i is edge i of `edges`, in the order of `graph.edges`. Within every 2-connected block the
+    coordinates add up to its number of vertices less one; a bridge is 1. The center is the marginals of a
+    uniform spanning tree, which are the effective resistances. The inner radius is known where no block has
+    more than 14 vertices; otherwise pass `inner_radius` (and, if you like, `center`).
+    """
+
+    host: Host = eqx.field(static=True)
+    edges: tuple[Edge, ...] = eqx.field(static=True)
+    geometry: Geometry
+
+    def __init__(self, graph: nx.Graph, *, center: ArrayLike | None = None, inner_radius: float | None = None):
+        if graph.is_directed() or graph.is_multigraph() or nx.number_of_selfloops(graph):
+            raise ValueError(
+                f"SpanningTrees needs a simple undirected graph; got a {type(graph).__name__} with "
+                f"{nx.number_of_selfloops(graph)} self-loops. Write SpanningTrees(nx.Graph(graph)), without loops."
+            )
+        if graph.number_of_nodes() == 0 or not nx.is_connected(graph):
+            raise ValueError("SpanningTrees needs a connected graph; got one without any spanning tree. Add edges.")
+        self.edges = tuple(graph.edges)
+        number = {node: i for i, node in enumerate(graph.nodes)}
+        ends = [(number[u], number[v]) for u, v in self.edges]
+        if len(ends) < len(number):
+            raise ValueError(
+                f"SpanningTrees needs a graph with a cycle; got a tree of {len(number)} vertices, and its only "
+                "spanning tree is itself: nothing is to decide. Add edges."
+            )
+        blocks = _blocks(graph, {edge: i for i, edge in enumerate(self.edges)})
+        sizes = np.bincount(blocks)
+        subspace = ZeroSums(blocks, sizes > 1)
+        if center is None:
+            center = _resistances(ends, len(number))
+            if inner_radius is None:
+                inner_radius = _tree_radius(np.array(ends), blocks, center)
+        self.host = _Kruskal(ends, len(number))
+        self.geometry = Geometry(
+            dim=len(ends),
+            radius=float(np.sqrt(len(number) - 1)),
+            subspace=subspace,
+            center=center,
+            inner_radius=inner_radius,
+            contains_origin=False,
+            down_closed=False,
+        )
+
+
+def _blocks(graph: nx.Graph, index: dict[Any, int]) -> Any:
+    """The 2-connected block of every edge."""
+    blocks = np.zeros(len(index), np.int64)
+    for block, edges in enumerate(nx.biconnected_component_edges(graph)):
+        for u, v in edges:
+            blocks[index[(u, v) if (u, v) in index else (v, u)]] = block
+    return blocks
+
+
+def _resistances(ends: list[tuple[int, int]], nodes: int) -> Vector:
+    """The probability that a uniform spanning tree has edge (u, v): (e_u - e_v)' L^+ (e_u - e_v)."""
+    incidence = np.zeros((len(ends), nodes))
+    for i, (u, v) in enumerate(ends):
+        incidence[i, u], incidence[i, v] = 1.0, -1.0
+    # With all ones added the Laplacian is invertible, and on differences its inverse is the pseudo-inverse.
+    solved = np.linalg.solve(incidence.T @ incidence + 1.0, incidence.T)
+    return np.einsum("iu,ui->i", incidence, solved)
+
+
+def _tree_radius(ends: Any, blocks: Any, center: Vector) -> float | None:
+    """The largest ball of the affine hull around `center`, from a list of every constraint, block by block.
+
+    The blocks' trees are chosen independently, so the set is the product of their tree polytopes, each cut
+    out by x >= 0 and x(E[S]) <= |S| - 1 over the block's vertex subsets S.
+    """
+    best = np.inf
+    for block in np.unique(blocks):
+        members = np.flatnonzero(blocks == block)
+        if len(members) == 1:
+            continue  # a bridge, which cannot move
+        nodes, local = np.unique(ends[members], return_inverse=True)
+        if len(nodes) > LISTED_UP_TO:
+            return None
+        local = local.reshape(-1, 2)
+        subsets = (np.arange(1, 2 ** len(nodes))[:, None] >> np.arange(len(nodes))) & 1
+        inside = (subsets[:, local[:, 0]] & subsets[:, local[:, 1]]).astype(np.float64)
+        slack = np.concatenate([center[members], subsets.sum(axis=1) - 1 - inside @ center[members]])
+        # Moving within x(block) = const, only the part of a row that sums to zero matters.
+        count = inside.sum(axis=1)
+        squares = np.append(np.full(len(members), 1 - 1 / len(members)), count - count**2 / len(members))
+        moving = squares > 1e-9
+        best = min(best, float(np.min(slack[moving] / np.sqrt(squares[moving]))))
+    return best
+
+
+class _LongestPath(Host):
+    """The heaviest path from node 0 to the last node in topological order; the earlier edge wins a tie."""
+
+    def __init__(self, incoming: list[list[tuple[int, int]]], edges: int):
+        self.incoming, self.count = incoming, edges
+        super().__init__(self.solve(np.zeros(edges)))
+
+    def solve(self, direction: Vector) -> Vector:
+        weight = direction.tolist()
+        best = [0.0]
+        through = [(-1, -1)]
+        for arriving in self.incoming[1:]:
+            value, edge, tail = max(((best[u] + weight[e], -e, u) for e, u in arriving), key=lambda way: way[:2])
+            best.append(value)
+            through.append((-edge, tail))
+        path = np.zeros(self.count)
+        node = len(best) - 1
+        while node:
+            edge, node = through[node]
+            path[edge] = 1.0
+        return path
+
+
+class Flows(HostSet):
+    """Unit flows from `source` to `sink` in a directed graph without cycles: the hull of the paths.
+
+    Coordinate i is edge i of `edges`, in the order of `graph.edges`. Every edge must lie on some path from
+    source to sink. The center is the average over all paths; the only faces are x_e = 0.
+    """
+
+    host: Host = eqx.field(static=True)
+    edges: tuple[Edge, ...] = eqx.field(static=True)
+    balance: Vector  # one row per node: what leaves it less what enters it
+    supply: Vector
+    geometry: Geometry
+
+    quick_membership: ClassVar[bool] = True
+
+    def __init__(self, graph: nx.DiGraph, source: Hashable, sink: Hashable):
+        nodes = _checked_order(graph, source, sink)
+        self.edges = tuple(graph.edges)
+        number = {node: i for i, node in enumerate(nodes)}
+        ends = [(number[u], number[v]) for u, v in self.edges]
+        incoming: list[list[tuple[int, int]]] = [[] for _ in nodes]
+        self.balance = np.zeros((len(nodes), len(ends)))
+        for e, (u, v) in enumerate(ends):
+            incoming[v].append((e, u))
+            self.balance[u, e], self.balance[v, e] = 1.0, -1.0
+        self.supply = np.zeros(len(nodes))
+        self.supply[0], self.supply[-1] = 1.0, -1.0
+        center = _path_average(ends, len(nodes))
+        space = Span.orthogonal_to(self.balance, len(ends))
+        if space.dimension == 0:
+            raise ValueError("Flows needs a choice of paths; got a graph with a single one: nothing is to decide.")
+        self.host = _LongestPath(incoming, len(ends))
+        reach = np.linalg.norm(space.basis, axis=1)  # |P e_e|: how fast x_e = 0 comes nearer
+        moving = reach > 1e-9
+        self.geometry = Geometry(
+            dim=len(ends),
+            radius=float(np.sqrt(self.host.solve(np.ones(len(ends))).sum())),
+            subspace=space,
+            center=center,
+            inner_radius=float(np.min(center[moving] / reach[moving])),
+            contains_origin=False,
+            down_closed=False,
+        )
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        off = jnp.abs(self.balance @ jnp.asarray(x) - self.supply)
+        return jnp.all(x >= -tolerance) & jnp.all(off <= tolerance * jnp.abs(self.balance).sum(axis=1))
+
+
+def _checked_order(graph: nx.DiGraph, source: Hashable, sink: Hashable) -> list[Any]:
+    """The nodes from source to sink in topological order."""
+    if not graph.is_directed() or graph.is_multigraph() or not nx.is_directed_acyclic_graph(graph):
+        raise ValueError(
+            f"Flows needs a directed graph without cycles and without parallel edges; got a {type(graph).__name__}. "
+            "Split parallel edges with a node in between, and break cycles."
+        )
+    if source not in graph or sink not in graph or source == sink:
+        raise ValueError(f"Flows needs two different nodes of the graph; got source={source!r} and sink={sink!r}.")
+    ahead = nx.descendants(graph, source) | {source}
+    behind = nx.ancestors(graph, sink) | {sink}
+    if sink not in ahead:
+        raise ValueError(f"the set is empty: no path leads from {source!r} to {sink!r}. Add edges, or swap the two.")
+    useless = [(u, v) for u, v in graph.edges if u not in ahead or v not in behind]
+    if useless:
+        raise ValueError(
+            f"Flows needs every edge to lie on a path from {source!r} to {sink!r}; these do not: {useless}. "
+            "Remove them: no flow can use them."
+        )
+    return [node for node in nx.topological_sort(graph) if node in ahead & behind]
+
+
+def _path_average(ends: list[tuple[int, int]], nodes: int) -> Vector:
+    """The share of all paths that use each edge, from exact counts of paths to its tail and from its head."""
+    to, onward = [0] * nodes, [0] * nodes
+    to[0] = onward[-1] = 1
+    for u, v in sorted(ends):  # nodes are numbered in topological order
+        to[v] += to[u]
+    for u, v in sorted(ends, reverse=True):
+        onward[u] += onward[v]
+    return np.array([to[u] * onward[v] / to[-1] for u, v in ends])

@@ -1,0 +1,123 @@
+"""Oracles that cannot be traced: solvers on the host, called from compiled code."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from droculo.sets.base import Set
+from droculo.sets.geometry import Vector
+from droculo.sets.search import distance_by
+
+
+class Host(ABC):
+    """A linear optimization oracle in NumPy; it is compared and hashed by identity, so it can be static.
+
+    `solve` must be a deterministic function of the direction alone: the same direction gives the same point
+    bit for bit, whatever was solved before, so that runs can be repeated and resumed.
+    """
+
+    rest: Vector  #: the point given for a zero direction, which costs nothing
+    solves: int  #: how many times `solve` was really called
+
+    def __init__(self, rest: Vector):
+        self.rest = np.asarray(rest, np.float64)
+        self.solves = 0
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def solve(self, direction: Vector) -> Vector:
+        """A point of the set that maximises <direction, .>, for a finite direction that is not zero."""
+
+    def argmax(self, direction: Vector) -> Vector:
+        """`solve`, except that zero gives `rest` and a direction with NaN or infinity gives NaN.
+
+        A finished agent sends zero, which must not cost a solve. A diverged run sends NaN: it comes back as
+        NaN, where it is seen, instead of stopping a solver inside compiled code.
+        """
+        if not np.any(direction):
+            return self.rest
+        if not np.all(np.isfinite(direction)):
+            return np.full_like(self.rest, np.nan)
+        with self._lock:  # the runtime may call from several threads; a solver is one machine
+            self.solves += 1
+            return self.solve(np.asarray(direction, np.float64))
+
+    def holds(self, x: Vector, tolerance: float) -> bool:
+        """Whether x is within `tolerance` of the set, by Euclidean distance."""
+        if not np.all(np.isfinite(x)):
+            return False
+        return distance_by(self.argmax, x, tolerance / 4, beyond=tolerance) <= tolerance
+
+    def answer_argmax(self, received: Array) -> NDArray:
+        """`argmax` for every row that compiled code sends."""
+        return _answer(self.argmax, received)
+
+    def answer_holds(self, received: Array) -> NDArray:
+        """`holds` for every row (x, tolerance) that compiled code sends, as 1 or 0."""
+        return _answer(lambda row: np.array([float(self.holds(row[:-1], float(row[-1])))]), received)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"} | {"solves": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+
+def _answer(function: Callable[[Vector], Vector], received: Array) -> NDArray:
+    """Apply `function` to every row of what `ask` sent, under any number of batch axes, and reply in kind."""
+    sent = np.asarray(received)
+    in_bits = sent.dtype == np.uint32
+    rows = np.ascontiguousarray(sent).view(np.float64)[..., 0] if in_bits else sent.astype(np.float64)
+    flat = rows.reshape(-1, rows.shape[-1])
+    reply = np.stack([function(row) for row in flat]).reshape(*rows.shape[:-1], -1)
+    return reply.astype(np.float64)[..., None].view(np.uint32) if in_bits else reply.astype(np.float32)
+
+
+def ask(answer: Callable[[Array], NDArray], vector: Array, length: int) -> Array:
+    """A call of the host from inside jit, vmap and loops: `length` numbers for one vector, in its precision.
+
+    Doubles travel as pairs of 32-bit words: JAX runs some callbacks on threads of its own, where double
+    precision is off, and there it would round what it passes in either direction to float32.
+    """
+    vector = jnp.asarray(vector)
+    if vector.dtype == jnp.float64:
+        bits = jax.ShapeDtypeStruct((length, 2), jnp.uint32)  # type: ignore[no-untyped-call]
+        sent = jax.lax.bitcast_convert_type(vector, jnp.uint32)
+        reply = jax.pure_callback(answer, bits, sent, vmap_method="expand_dims")
+        return jax.lax.bitcast_convert_type(reply, jnp.float64)
+    single = jax.ShapeDtypeStruct((length,), jnp.float32)  # type: ignore[no-untyped-call]
+    reply = jax.pure_callback(answer, single, vector.astype(jnp.float32), vmap_method="expand_dims")
+    return reply.astype(vector.dtype)
+
+
+class HostSet(Set):
+    """A set whose oracle is a `Host`; unless it knows better, membership is a distance found by that oracle.
+
+    A subclass that can tell membership in compiled code overrides `contains` and sets `quick_membership`.
+    """
+
+    host: eqx.AbstractVar[Host]
+
+    quick_membership: ClassVar[bool] = False
+
+    def argmax(self, direction: Array) -> Array:
+        return ask(self.host.answer_argmax, direction, self.dim)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        return ask_holds(self.host, x, tolerance)
+
+
+def ask_holds(host: Host, x: Array, tolerance: float | Array) -> Array:
+    """`host.holds` from inside compiled code."""
+    x = jnp.asarray(x)
+    together = jnp.append(x, jnp.asarray(tolerance, x.dtype))
+    return ask(host.answer_holds, together, 1)[0] > 0.5

@@ -1,0 +1,323 @@
+"""Polytopes given by linear inequalities; the oracle is the simplex method on the host."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import highspy
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack
+
+from droculo.sets.geometry import Full, Geometry, Span, Subspace, Vector
+from droculo.sets.host import Host, HostSet
+
+#: How far a set is blown up to see whether an inequality is ever loose: widths far below 1/STRETCH count as flat.
+STRETCH = 1e6
+
+
+class _Simplex(Host):
+    """One HiGHS model of {x : row_lower <= M x <= row_upper, lower <= x <= upper}, kept for every solve.
+
+    Every solve starts from the same basis, so that its answer does not depend on the solves before it. The
+    model cannot be copied to another process; it is made again there, with the same first solve.
+    """
+
+    def __init__(self, matrix: Vector, row_lower: Vector, row_upper: Vector, lower: Vector, upper: Vector):
+        super().__init__(np.zeros(len(lower)))
+        self.matrix, self.row_lower, self.row_upper = matrix, row_lower, row_upper
+        self.lower, self.upper = lower, upper
+        self._model: Any = None
+        self._basis: Any = None
+        self._columns = np.arange(len(lower), dtype=np.int32)
+        self.rest = self.solve(np.zeros(len(lower)))
+
+    def solve(self, direction: Vector) -> Vector:
+        if self._model is None:
+            self._model, self._basis = self._start()
+        # Unit max-norm: the solver's tolerances are absolute.
+        size = float(np.abs(direction).max())
+        self._model.clearSolver()  # a basis alone does not reset the pricing weights, which break ties
+        self._model.setBasis(self._basis)
+        self._model.changeColsCost(len(direction), self._columns, direction / size if size > 0 else direction)
+        self._run()
+        return np.clip(np.array(self._model.getSolution().col_value), self.lower, self.upper)
+
+    def _run(self) -> None:
+        self._model.run()
+        if self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+            return
+        # Someone else may have started HiGHS with another number of threads, or the warm basis led astray.
+        self._model.setOptionValue("threads", 0)
+        self._model.clearSolver()
+        self._model.run()
+        status = self._model.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise RuntimeError(
+                f"HiGHS could not maximise a linear function over the polytope: it says "
+                f"{self._model.modelStatusToString(status)!r}. Check the scaling of A, b and the bounds."
+            )
+
+    def _start(self) -> tuple[Any, Any]:
+        rows, columns = self.matrix.shape
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = columns, rows
+        program.col_cost_ = np.zeros(columns)
+        program.col_lower_, program.col_upper_ = self.lower, self.upper
+        program.row_lower_, program.row_upper_ = self.row_lower, self.row_upper
+        row, column = np.nonzero(self.matrix)
+        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        program.a_matrix_.start_ = np.searchsorted(row, np.arange(rows + 1)).astype(np.int32)
+        program.a_matrix_.index_ = column.astype(np.int32)
+        program.a_matrix_.value_ = self.matrix[row, column]
+        model = highspy.Highs()
+        for option, value in {"output_flag": False, "presolve": "off", "solver": "simplex", "threads": 1}.items():
+            model.setOptionValue(option, value)
+        for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+            model.setOptionValue(option, 1e-9)
+        model.passModel(program)
+        model.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._model = model
+        self._run()
+        return model, model.getBasis()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_model": None, "_basis": None}
+
+
+class Polytope(HostSet):
+    """{x : A x <= b, A_eq x = b_eq, lower <= x <= upper}, with finite bounds.
+
+    >>> import jax.numpy as jnp
+    >>> Polytope([[1.0, 2.0]], [2.0], [0.0, 0.0], [1.0, 1.0]).argmax(jnp.array([1.0, 1.0])).tolist()
+    [1.0, 0.5]
+    """
+
+    A: Vector
+    b: Vector
+    A_eq: Vector
+    b_eq: Vector
+    lower: Vector
+    upper: Vector
+    host: Host = eqx.field(static=True)
+    geometry: Geometry
+
+    quick_membership: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        A: ArrayLike,
+        b: ArrayLike,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        *,
+        A_eq: ArrayLike | None = None,
+        b_eq: ArrayLike | None = None,
+    ):
+        self.A, self.b = _rows("A", A, "b", b, None)
+        dim = self.A.shape[1]
+        if (A_eq is None) != (b_eq is None):
+            raise ValueError("Polytope got only one of A_eq and b_eq. Pass both, or neither.")
+        if A_eq is None or b_eq is None:
+            A_eq, b_eq = np.zeros((0, dim)), np.zeros(0)
+        self.A_eq, self.b_eq = _rows("A_eq", A_eq, "b_eq", b_eq, dim)
+        self.lower, self.upper = _bounds(lower, upper, dim)
+        matrix = np.concatenate([self.A, self.A_eq, np.eye(dim), -np.eye(dim)])
+        limits = np.concatenate([self.b, self.b_eq, self.upper, -self.lower])
+        equal = np.zeros(len(matrix), bool)
+        equal[len(self.A) : len(self.A) + len(self.A_eq)] = True
+        equal = _tight_rows(matrix, limits, equal)  # raises where the set is empty
+        inner = np.concatenate([np.full(len(self.b), -np.inf), self.b_eq])
+        outer = np.concatenate([self.b, self.b_eq])
+        self.host = _Simplex(matrix[: len(inner)], inner, outer, self.lower, self.upper)
+        self.geometry = self._polytope_geometry(matrix, limits, equal)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        margin = tolerance * np.sqrt(self.dim)
+        below = self.A @ x - self.b <= margin * (1e-300 + _norms(self.A))
+        level = jnp.abs(self.A_eq @ x - self.b_eq) <= margin * (1e-300 + _norms(self.A_eq))
+        between = (x >= self.lower - tolerance) & (x <= self.upper + tolerance)
+        return jnp.all(below) & jnp.all(level) & jnp.all(between)
+
+    def _polytope_geometry(self, matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> Geometry:
+        dim = matrix.shape[1]
+        subspace: Subspace = Span.orthogonal_to(matrix[equal], dim) if np.any(equal) else Full(dim)
+        if subspace.dimension == 0:
+            raise ValueError(
+                f"the polytope is a single point, {self.host.rest.tolist()}: nothing is to decide. "
+                "Check the equalities and the bounds."
+            )
+        basis = subspace.basis if isinstance(subspace, Span) else np.eye(dim)
+        center, inner_radius = _inner_ball(matrix, limits, equal, basis)
+        least = np.array([self.host.solve(-row)[i] for i, row in enumerate(np.eye(dim))])
+        most = np.array([self.host.solve(row)[i] for i, row in enumerate(np.eye(dim))])
+        least = np.where(np.abs(least) <= 1e-12, 0.0, least)
+        has_zero = self._holds(np.zeros(dim), 1e-12)
+        origin = least if np.all(least >= 0) and self._holds(least, 1e-9) else None
+        if has_zero:
+            anchor = np.zeros(dim)
+        elif origin is not None:
+            anchor = origin
+        else:
+            anchor = np.clip(_least_max(matrix, limits, equal), self.lower, self.upper)
+        down = np.all(self.lower == 0) and np.all(self.A >= 0) and np.all(self.b >= 0) and not len(self.A_eq)
+        return Geometry(
+            dim=dim,
+            radius=float(np.linalg.norm(np.maximum(np.abs(least), np.abs(most)))),
+            subspace=subspace,
+            center=center,
+            inner_radius=inner_radius,
+            anchor=anchor,
+            origin=origin,
+            contains_origin=has_zero,
+            down_closed=bool(down),
+        )
+
+    def _holds(self, x: Vector, margin: float) -> bool:
+        """`contains` in NumPy, for the constructor."""
+        above = self.A @ x - self.b <= margin * (1 + np.linalg.norm(self.A, axis=1))
+        level = np.abs(self.A_eq @ x - self.b_eq) <= margin * (1 + np.linalg.norm(self.A_eq, axis=1))
+        between = (x >= self.lower - margin) & (x <= self.upper + margin)
+        return bool(np.all(above) and np.all(level) and np.all(between))
+
+
+def _norms(matrix: Any) -> Array:
+    return jnp.sqrt(jnp.sum(jnp.square(matrix), axis=1))
+
+
+def _rows(name: str, matrix: ArrayLike, side: str, vector: ArrayLike, dim: int | None) -> tuple[Vector, Vector]:
+    rows, values = np.array(matrix, np.float64), np.array(vector, np.float64)
+    if rows.ndim != 2 or values.shape != rows.shape[:1] or rows.shape[1] != (rows.shape[1] if dim is None else dim):
+        raise ValueError(
+            f"Polytope needs {name} of shape (m, {'d' if dim is None else dim}) and {side} of shape (m,); got "
+            f"{rows.shape} and {values.shape}. Write np.zeros((0, d)) and np.zeros(0) where there are no rows."
+        )
+    if not (np.all(np.isfinite(rows)) and np.all(np.isfinite(values))):
+        raise ValueError(f"Polytope needs finite {name} and {side}; got NaN or infinity. Leave out such rows.")
+    return rows, values
+
+
+def _bounds(lower: ArrayLike, upper: ArrayLike, dim: int) -> tuple[Vector, Vector]:
+    try:
+        low, high = (np.array(np.broadcast_to(side, (dim,)), np.float64) for side in (lower, upper))
+    except ValueError:
+        raise ValueError(
+            f"Polytope needs bounds for its {dim} coordinates; got lower of shape {np.shape(lower)} and upper of "
+            f"shape {np.shape(upper)}. Pass vectors of that length, or single numbers."
+        ) from None
+    if not np.all(np.isfinite(low) & np.isfinite(high)):
+        raise ValueError(
+            "Polytope needs finite bounds lower and upper in every coordinate, for its oracle to be finite in every "
+            "direction; got NaN or infinity. Pass bounds that the other constraints imply."
+        )
+    return low, high
+
+
+def _tight_rows(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The rows that every point of the set meets with equality; raises where the set has no point.
+
+    In the cone over the set, (x, tau) with M x + s <= h tau and tau >= 1, every row that is loose somewhere
+    can have s = 1 at once, so maximising sum min(s, 1) finds all of them in one linear program.
+    """
+    rows, goals, _ = _scaled(matrix, limits)
+    dim, loose = rows.shape[1], np.flatnonzero(~equal)
+    feasible = _solve(np.zeros(dim), rows[~equal], goals[~equal], rows[equal], goals[equal])
+    if feasible is None:
+        raise ValueError(
+            f"the polytope is empty: no point meets its {int(np.sum(~equal)) - 2 * dim} inequalities, "
+            f"{int(np.sum(equal))} equalities and bounds together. Check the signs of A and b, and lower <= upper."
+        )
+    blocks = [csr_array(rows[~equal]), csr_array(-goals[~equal][:, None]), eye_array(len(loose))]
+    found = _solve(
+        np.concatenate([np.zeros(dim + 1), -np.ones(len(loose))]),
+        hstack(blocks, format="csr"),
+        np.zeros(len(loose)),
+        np.hstack([rows[equal], -goals[equal][:, None], np.zeros((int(equal.sum()), len(loose)))]),
+        np.zeros(int(equal.sum())),
+        [(None, None)] * dim + [(1.0, STRETCH)] + [(0.0, 1.0)] * len(loose),
+    )
+    if found is None:  # the plain program above had a solution, so this one has: keep what is known
+        return equal
+    tight = equal.copy()
+    tight[loose[found[dim + 1 :] <= 1e-3]] = True
+    return tight
+
+
+def _inner_ball(matrix: Vector, limits: Vector, equal: NDArray[np.bool_], basis: Vector) -> tuple[Vector, float]:
+    """The centre and radius of a largest ball within the affine hull (Chebyshev's centre).
+
+    A ball of radius r of the hull around c meets row a iff <a, c> + r |P a| <= h, with P the projection
+    onto the hull's directions (the columns of `basis`).
+    """
+    rows, goals, size = _scaled(matrix, limits)
+    reach = np.linalg.norm(rows @ basis, axis=1)
+    moving = ~equal & (reach > 1e-9)
+    found = _solve(
+        np.append(np.zeros(rows.shape[1]), -1.0),
+        np.column_stack([rows[~equal], np.where(moving, reach, 0.0)[~equal]]),
+        goals[~equal],
+        np.column_stack([rows[equal], np.zeros(int(equal.sum()))]),
+        goals[equal],
+    )
+    if found is None:
+        raise _unsolved("a ball of positive radius inside it")
+    center = found[:-1]
+    # The solver meets equalities up to its tolerance: put the centre back onto the hull, then measure.
+    off = np.linalg.lstsq(rows[equal], goals[equal] - rows[equal] @ center, rcond=None)[0] if np.any(equal) else 0.0
+    center = center + off
+    radius = float(np.min((goals - rows @ center)[moving] / reach[moving]))
+    if not radius > 0:
+        raise _unsolved("a ball of positive radius inside it")
+    return center * size, radius * size
+
+
+def _least_max(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> Vector:
+    """A point of least sup-norm: min { t : -t <= x <= t, x in the set }."""
+    rows, goals, size = _scaled(matrix, limits)
+    dim = rows.shape[1]
+    both = np.concatenate([np.eye(dim), -np.eye(dim)])
+    found = _solve(
+        np.append(np.zeros(dim), 1.0),
+        np.block([[rows[~equal], np.zeros((int(np.sum(~equal)), 1))], [both, -np.ones((2 * dim, 1))]]),
+        np.concatenate([goals[~equal], np.zeros(2 * dim)]),
+        np.column_stack([rows[equal], np.zeros(int(equal.sum()))]),
+        goals[equal],
+    )
+    if found is None:
+        raise _unsolved("its point of least sup-norm")
+    return found[:-1] * size
+
+
+def _scaled(matrix: Vector, limits: Vector) -> tuple[Vector, Vector, float]:
+    """Rows of unit norm and coordinates of unit size; the bounds are the last 2 d rows."""
+    size = float(np.abs(limits[-2 * matrix.shape[1] :]).max()) or 1.0
+    norms = np.linalg.norm(matrix, axis=1)
+    norms[norms == 0] = 1.0
+    return matrix / norms[:, None], limits / norms / size, size
+
+
+def _solve(
+    cost: Vector, A: Any, b: Vector, A_eq: ArrayLike, b_eq: Vector, bounds: list[Any] | None = None
+) -> Vector | None:
+    result = linprog(
+        cost,
+        A_ub=A,
+        b_ub=b,
+        A_eq=A_eq if len(b_eq) else None,
+        b_eq=b_eq if len(b_eq) else None,
+        bounds=bounds or (None, None),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
+    )
+    return None if result.x is None else np.asarray(result.x, np.float64)
+
+
+def _unsolved(what: str) -> RuntimeError:
+    return RuntimeError(
+        f"HiGHS did not find {what} for the polytope: its numbers are too far apart in size, or it is too thin. "
+        "Rescale the coordinates, or turn nearly tied inequalities into equalities (A_eq, b_eq)."
+    )

@@ -1,0 +1,7 @@
+"""Driver 1: vmap over agents, one compiled loop over blocks."""
+
+from droculo.simulator.checkpoint import Checkpoint
+from droculo.simulator.simulate import simulate
+from droculo.simulator.trajectory import Ledger, Record, Trajectory
+
+__all__ = ["Checkpoint", "Ledger", "Record", "Trajectory", "simulate"]

@@ -1,0 +1,200 @@
+"""The compiled part of the simulator: agents under vmap, blocks under one loop, nothing per agent or round in Python."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from droculo.algorithms import Algorithm, Played
+from droculo.networks import Network
+from droculo.problems import Problem
+from droculo.simulator.trajectory import Record
+
+AXIS = "agents"
+
+#: Slots of a block are played at once as long as their plays stay below this many numbers.
+AT_ONCE = 1 << 22
+
+
+class Shape(NamedTuple):
+    """What a compiled stretch of blocks depends on: equal blocks of `slots` slots, then one shorter slot or none."""
+
+    capacity: int  # room for this many blocks
+    slots: int
+    short: int
+    record: Record
+
+
+class Bill(NamedTuple):
+    """What a stretch cost every agent."""
+
+    messages: Array
+    loo_calls: Array
+    unmet: Array
+
+
+class Kept(NamedTuple):
+    """The recorded rounds of a block; `valid` marks those that exist."""
+
+    rounds: Array
+    valid: Array
+    actions: Array
+    decisions: Array
+    queries: Array | None
+
+
+class World(eqx.Module):
+    """Everything that stays the same during a run."""
+
+    problem: Problem
+    algorithm: Algorithm
+    network: Network
+    agents: Array  # (N,)
+
+
+class SimulatedPorts(eqx.Module):
+    """The two ports of one agent, inside a vmap over all of them."""
+
+    world: World
+    agent: Array
+    network_key: Array
+    block: Array
+
+    def ask(self, played: Played, order: int) -> Array:
+        return jax.vmap(lambda t, x: self.world.problem.answer(self.agent, t, x, order))(played.rounds, played.points)
+
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        network = self.world.network
+        exchange = self.block * self.world.algorithm.exchanges + index
+        up = network.links_up(self.network_key, exchange)
+
+        def average(mine: Array) -> Array:
+            everyone = jax.lax.all_gather(mine, AXIS)
+            return network.mix(everyone, exchange, up)[jax.lax.axis_index(AXIS)]
+
+        return jax.tree.map(average, tree)
+
+
+@eqx.filter_jit
+def begin(world: World) -> Any:
+    """The states of all agents before the first block."""
+    one = world.algorithm.init()
+    n = world.agents.shape[0]
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), one)
+
+
+@eqx.filter_jit
+def stretch(world: World, shape: Shape, states: Any, keys: Array, start: Array, count: Array) -> tuple[Any, Bill, Kept | None]:
+    """Run `count` equal blocks from round `start` on, for every key of a batch. One compilation serves all counts."""
+    return jax.vmap(lambda states, key: _blocks(world, shape, states, key, start, count))(states, keys)
+
+
+def _blocks(world: World, shape: Shape, states: Any, key: Array, start: Array, count: Array) -> tuple[Any, Bill, Kept | None]:
+    rounds = shape.slots * world.algorithm.slot + shape.short
+    full = world.algorithm.block * world.algorithm.slot
+    for_agents, for_network = jax.random.split(key)
+    keys = jax.vmap(lambda agent: jax.random.fold_in(for_agents, agent))(world.agents)
+
+    def one(first: Array, states: Any) -> tuple[Any, Bill, Kept | None]:
+        block = first // full
+
+        def live(agent: Array, key: Array, state: Any) -> tuple[Any, Any, Kept | None]:
+            ports = SimulatedPorts(world, agent, for_network, block)
+            total = _play(world, shape, ports, state, first, key)
+            kept = _keep(world, shape, ports, state, first, key)
+            state, spent = world.algorithm.update(ports, state, total)
+            return state, spent, kept
+
+        new, spent, kept = jax.vmap(live, axis_name=AXIS)(world.agents, keys, states)
+        return new, Bill(_messages(world, for_network, block), spent.loo_calls, spent.unmet), kept
+
+    def body(i: Array, carry: tuple[Any, Bill, Kept | None]) -> tuple[Any, Bill, Kept | None]:
+        states, bill, buffers = carry
+        new, cost, kept = one(start + i * rounds, states)
+        bill = jax.tree.map(lambda total, more: total + more.astype(total.dtype), bill, cost)
+        buffers = jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept)
+        return new, bill, buffers
+
+    like = jax.eval_shape(one, start, states)[2]
+    buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
+    nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
+    return jax.lax.fori_loop(0, count, body, (states, Bill(nothing, nothing, nothing), buffers))
+
+
+def _play(world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array) -> Any:
+    """The sum of a block's shares: slots side by side in chunks, so that memory does not grow with the block."""
+    algorithm, length = world.algorithm, world.algorithm.slot
+
+    def slot(start: Array, length: int) -> Any:
+        return algorithm.play(ports, state, start, length, jax.random.fold_in(key, start))[0]
+
+    def slots(start: Array, number: int) -> Any:
+        if number == 1:
+            return slot(start, length)
+        shares = jax.vmap(lambda q: slot(start + q * length, length))(jnp.arange(number))
+        return jax.tree.map(lambda share: share.sum(axis=0), shares)
+
+    def plus(a: Any, b: Any) -> Any:
+        return jax.tree.map(jnp.add, a, b)
+
+    numbers = world.agents.shape[0] * length * algorithm.domain.dim
+    chunk = max(1, min(shape.slots, AT_ONCE // numbers))
+    whole, rest = divmod(shape.slots, chunk)
+    shares = []
+    if whole:
+        share = slots(first, chunk)
+        if whole > 1:
+            share = jax.lax.fori_loop(1, whole, lambda c, sum: plus(sum, slots(first + c * chunk * length, chunk)), share)
+        shares.append(share)
+    if rest:
+        shares.append(slots(first + whole * chunk * length, rest))
+    if shape.short:
+        shares.append(slot(first + shape.slots * length, shape.short))
+    total = shares[0]
+    for share in shares[1:]:
+        total = plus(total, share)
+    return total
+
+
+def _keep(world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array) -> Kept | None:
+    """The block's recorded rounds. A slot's plays are a function of state and key, so they are simply played again;
+    nobody looks at the answers, and the compiler leaves the questions out."""
+    record = shape.record
+    if record.every == 0:
+        return None
+
+    def part(begin: Array, slots: int, length: int) -> tuple[Array, Array, Array, Array]:
+        number = -(-slots * length // record.every)
+        rounds = (-(-begin // record.every) + jnp.arange(number)) * record.every
+        valid = rounds < begin + slots * length
+        offset = jnp.where(valid, rounds - begin, 0)
+
+        def replay(offset: Array) -> tuple[Array, Array]:
+            start = begin + offset // length * length
+            played = world.algorithm.play(ports, state, start, length, jax.random.fold_in(key, start))[1]
+            return played.actions[offset % length], played.points
+
+        return rounds, valid, *jax.vmap(replay)(offset)
+
+    slot = world.algorithm.slot
+    parts = [part(first, shape.slots, slot)] if shape.slots else []
+    if shape.short:
+        parts.append(part(first + shape.slots * slot, 1, shape.short))
+    rounds, valid, actions, queries = (jnp.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    return Kept(rounds, valid, actions, world.algorithm.decision(state), queries if record.queries else None)
+
+
+def _messages(world: World, key: Array, block: Array) -> Array:
+    """How many neighbours every agent reached during the block's exchanges."""
+    network, exchanges = world.network, world.algorithm.exchanges
+
+    def sent(index: int | Array) -> Array:
+        exchange = block * exchanges + index
+        return network.messages(exchange, network.links_up(key, exchange))
+
+    total = sent(0)
+    return total if exchanges == 1 else jax.lax.fori_loop(1, exchanges, lambda i, sum: sum + sent(i), total)

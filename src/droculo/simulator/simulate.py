@@ -1,0 +1,252 @@
+"""Driver 1: all agents in one process. The verb, its checks, and the loop over compiled pieces."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+from tqdm import tqdm
+
+from droculo.algorithms import Algorithm
+from droculo.networks import Network
+from droculo.problems import Problem
+from droculo.simulator.checkpoint import Checkpoint, fingerprint
+from droculo.simulator.engine import Shape, World, begin, stretch
+from droculo.simulator.trajectory import Ledger, Record, Trajectory
+
+#: A run is cut into about this many compiled pieces: the steps of the progress bar and of checkpoints.
+PIECES = 20
+
+
+class Piece(NamedTuple):
+    """A stretch of blocks that is run in one go."""
+
+    shape: Shape
+    start: int  # its first round
+    blocks: int
+    rounds: int
+
+
+def simulate(
+    problem: Problem,
+    algorithm: Algorithm,
+    network: Network,
+    *,
+    key: Array | int,
+    record: Record | None = None,
+    checkpoint: Checkpoint | None = None,
+    agents: ArrayLike | None = None,
+    dtype: Any = np.float64,
+    progress: bool | None = None,
+) -> Trajectory:
+    """Play `algorithm` on every node of `network` against `problem`, and return what happened.
+
+    `key` is a JAX random key (or a whole number to make one from), or a batch of keys: one run for each, compiled and
+    run together. `agents` says which function and which random stream each node has: 0, 1, ..., N-1 by default.
+    `progress`: show a bar; by default only when the run takes more than a few seconds. Same key, same result.
+
+    >>> from droculo import Droculo, feedback, networks, problems, simulate
+    >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
+    >>> agent = Droculo.design(problem.setting, feedback.bandit(), horizon=100, theta=0.5)
+    >>> run = simulate(problem, agent, networks.connect(networks.ring(4)), key=0)
+    >>> run.actions.shape
+    (100, 4, 6)
+    """
+    record = record or Record()
+    keys, batched = _as_keys(key)
+    identities = np.arange(network.n_agents) if agents is None else np.asarray(agents, np.int64)
+    kind = np.dtype(dtype)
+    _check(problem, algorithm, network, identities, kind)
+    began = time.perf_counter()
+    with jax.enable_x64(kind == np.float64):
+        parts = jax.tree.map(lambda leaf: _cast(leaf, kind), (problem, algorithm, network))
+        world = World(*parts, jnp.asarray(identities))
+        _check_answers(world)
+        states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *leaf.shape)), begin(world))
+        plan = _pieces(algorithm, record)
+        saved: list[dict[str, np.ndarray]] = []
+        if checkpoint is not None:
+            identity = fingerprint(problem, algorithm, network, identities, jax.random.key_data(keys), record, str(kind))
+            saved = checkpoint.load(identity, len(plan))
+        if saved:
+            structure = jax.tree.structure(states)
+            states = jax.tree.unflatten(structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(structure.num_leaves)])
+        played = sum(piece.rounds for piece in plan[: len(saved)])
+        patience = 3.0 if progress is None else 0.0
+        with tqdm(
+            total=algorithm.horizon, initial=played, unit=" rounds", delay=patience, disable=progress is False, leave=bool(progress)
+        ) as bar:
+            for number, piece in enumerate(plan[len(saved) :], start=len(saved)):
+                states, bill, kept = stretch(
+                    world, piece.shape, states, keys, jnp.asarray(piece.start), jnp.asarray(piece.blocks)
+                )
+                arrays = _to_host(bill, kept, piece)
+                _check_finite(states, piece)
+                if checkpoint is not None:
+                    leaves = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
+                    checkpoint.save(number, arrays | leaves)
+                saved.append(arrays)
+                bar.update(piece.rounds)
+        states = jax.tree.map(np.asarray, states)
+    return _assemble(algorithm, record, identities, states, saved, batched, kind, time.perf_counter() - began)
+
+
+def _pieces(algorithm: Algorithm, record: Record) -> list[Piece]:
+    """Equal stretches of full blocks, then the last and shorter block if there is one."""
+    length = algorithm.block * algorithm.slot
+    blocks, rest = divmod(algorithm.horizon, length)
+    pieces = []
+    if blocks:
+        capacity = -(-blocks // PIECES)
+        shape = Shape(capacity, algorithm.block, 0, record)
+        for first in range(0, blocks, capacity):
+            number = min(capacity, blocks - first)
+            pieces.append(Piece(shape, first * length, number, number * length))
+    if rest:
+        slots, short = divmod(rest, algorithm.slot)
+        pieces.append(Piece(Shape(1, slots, short, record), blocks * length, 1, rest))
+    return pieces
+
+
+def _to_host(bill: Any, kept: Any, piece: Piece) -> dict[str, np.ndarray]:
+    """The piece's numbers as NumPy arrays: seeds first, then recorded rounds, then agents."""
+    arrays = {name: np.asarray(value).astype(np.int64) for name, value in bill._asdict().items()}
+    if kept is None:
+        return arrays
+    # Buffers are (seeds, blocks, agents, rounds of the block, ...); rounds and agents change places.
+    number = piece.blocks
+    valid = np.asarray(kept.valid)[0, :number, 0]
+    arrays["rounds"] = np.asarray(kept.rounds)[0, :number, 0][valid].astype(np.int64)
+    arrays["actions"] = np.swapaxes(np.asarray(kept.actions)[:, :number], 2, 3)[:, valid]
+    which_block = np.nonzero(valid)[0]
+    arrays["decisions"] = np.asarray(kept.decisions)[:, which_block]
+    if kept.queries is not None:
+        arrays["queries"] = np.swapaxes(np.asarray(kept.queries)[:, :number], 2, 3)[:, valid]
+    return arrays
+
+
+def _assemble(
+    algorithm: Algorithm,
+    record: Record,
+    identities: NDArray[np.int64],
+    states: Any,
+    saved: list[dict[str, np.ndarray]],
+    batched: bool,
+    kind: np.dtype,
+    seconds: float,
+) -> Trajectory:
+    def unbatch(array: Any) -> Any:
+        return array if batched else array[0]
+
+    def joined(name: str) -> Any:
+        shape = (saved[0]["messages"].shape[0], 0, len(identities), algorithm.domain.dim)
+        return unbatch(np.concatenate([s[name] for s in saved], axis=1) if record.every else np.zeros(shape, kind))
+
+    def total(name: str) -> NDArray[np.int64]:
+        return unbatch(sum(s[name] for s in saved))
+
+    length = algorithm.block * algorithm.slot
+    same = np.ones_like(total("messages"))
+    exchanges = -(-algorithm.horizon // length) * algorithm.exchanges * same
+    slots = -(-algorithm.horizon // algorithm.slot)
+    queries = slots * _questions(algorithm) * same
+    ledger = Ledger(
+        exchanges=exchanges,
+        messages=total("messages"),
+        bytes=total("messages") * algorithm.payload * kind.itemsize,
+        loo_calls=total("loo_calls"),
+        gradient_queries=queries * (algorithm.order == 1),
+        value_queries=queries * (algorithm.order == 0),
+        unmet=total("unmet"),
+    )
+    return Trajectory(
+        horizon=algorithm.horizon,
+        rounds=np.concatenate([s["rounds"] for s in saved]) if record.every else np.zeros(0, np.int64),
+        actions=joined("actions"),
+        decisions=joined("decisions"),
+        queries=joined("queries") if record.queries and record.every else None,
+        agents=identities,
+        states=jax.tree.map(unbatch, states),
+        ledger=ledger,
+        seconds=seconds,
+    )
+
+
+def _questions(algorithm: Algorithm) -> int:
+    """How many points one slot asks at, read off the algorithm itself."""
+
+    class Silent:
+        def ask(self, played: Any, order: int) -> Array:
+            return jnp.zeros_like(played.points) if order == 1 else jnp.zeros(played.points.shape[0], played.points.dtype)
+
+        def mix(self, tree: Any, index: int | Array = 0) -> Any:
+            return tree
+
+    def play() -> Any:
+        return algorithm.play(Silent(), algorithm.init(), jnp.zeros((), int), algorithm.slot, jax.random.key(0))[1]
+
+    return int(jax.eval_shape(play).points.shape[0])
+
+
+def _cast(leaf: Any, kind: np.dtype) -> Any:
+    if isinstance(leaf, np.ndarray | np.generic | jax.Array) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jnp.asarray(leaf, kind) if np.issubdtype(leaf.dtype, np.floating) else jnp.asarray(leaf)
+    return leaf
+
+
+def _as_keys(key: Array | int) -> tuple[Array, bool]:
+    if isinstance(key, int | np.integer):
+        key = jax.random.key(int(key))
+    if not (isinstance(key, jax.Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)) or key.ndim > 1:
+        raise TypeError(
+            "key must be a whole number, a JAX random key such as jax.random.key(0), or a batch of keys such as "
+            f"jax.random.split(jax.random.key(0), 8); got {type(key).__name__}."
+        )
+    return (key, True) if key.ndim == 1 else (key[None], False)
+
+
+def _check(problem: Problem, algorithm: Algorithm, network: Network, identities: NDArray[np.int64], kind: np.dtype) -> None:
+    if kind not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be float64 or float32; got {kind}.")
+    if algorithm.domain.dim != problem.set.dim:
+        raise ValueError(
+            f"the algorithm decides {algorithm.domain.dim} coordinates and the problem has {problem.set.dim}. "
+            "Design the algorithm from problem.setting."
+        )
+    if identities.shape != (network.n_agents,):
+        raise ValueError(f"agents must name one function for each of the {network.n_agents} nodes; got {identities.shape}.")
+    if problem.agents is not None and not np.all((identities >= 0) & (identities < problem.agents)):
+        raise ValueError(
+            f"the problem is posed for {problem.agents} agents and the network has {network.n_agents} nodes. "
+            "Make both with the same number, or say with agents=... which function each node has."
+        )
+
+
+def _check_answers(world: World) -> None:
+    """Ask once before any work starts: does the oracle answer with finite numbers of the right shape?"""
+    algorithm, problem = world.algorithm, world.problem
+    point = algorithm.decision(algorithm.init())
+    expected = point.shape if algorithm.order == 1 else ()
+    answer = problem.answer(world.agents[0], jnp.asarray(0), point, algorithm.order)
+    what = "gradient" if algorithm.order == 1 else "value"
+    if answer.shape != expected:
+        raise ValueError(f"the {what} of the problem must have shape {expected}; got {answer.shape}. Return one number from f.")
+    if not bool(jnp.all(jnp.isfinite(answer))):
+        raise ValueError(
+            f"the {what} of agent {int(world.agents[0])} in round 0 at the starting point is not finite. "
+            "Check f there, or start elsewhere with start=..."
+        )
+
+
+def _check_finite(states: Any, piece: Piece) -> None:
+    leaves = [leaf for leaf in jax.tree.leaves(states) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in leaves):
+        raise FloatingPointError(
+            f"an agent's state stopped being finite between rounds {piece.start} and {piece.start + piece.rounds - 1}: "
+            "the problem answered with NaN or infinity there. Pieces saved by a checkpoint before that are intact."
+        )

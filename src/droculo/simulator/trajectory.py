@@ -1,0 +1,56 @@
+"""What a run leaves behind: the recorded rounds, the final states and the bill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Record:
+    """What to keep: every `every`-th round's actions and decisions, and the query points if asked for.
+
+    `Record(every=0)` keeps no rounds at all, only the final states and the ledger.
+    """
+
+    every: int = 1
+    queries: bool = False
+
+    def __post_init__(self) -> None:
+        if self.every < 0:
+            raise ValueError(f"a record keeps every n-th round, n >= 1, or nothing (every=0); got every={self.every}.")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What every agent spent: arrays with one entry per agent (for a batch of seeds, the seeds come first)."""
+
+    exchanges: NDArray[np.int64]  # times it talked to its neighbours
+    messages: NDArray[np.int64]  # one per neighbour reached
+    bytes: NDArray[np.int64]
+    loo_calls: NDArray[np.int64]
+    gradient_queries: NDArray[np.int64]
+    value_queries: NDArray[np.int64]
+    unmet: NDArray[np.int64]  # projections that stopped before their tolerance
+
+    def mean(self) -> dict[str, float]:
+        """The average agent's bill."""
+        return {field.name: float(np.mean(getattr(self, field.name))) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A finished run. With a batch of seeds, every array but `rounds` and `agents` has the seeds as its first axis."""
+
+    horizon: int
+    rounds: NDArray[np.int64]  # the recorded rounds, counted from 0
+    actions: NDArray[np.floating]  # (recorded, agents, d)
+    decisions: NDArray[np.floating]  # (recorded, agents, d): the x behind the action h(x)
+    queries: NDArray[np.floating] | None  # (recorded, agents, questions, d): asked in that round's slot
+    agents: NDArray[np.int64]  # which function and random stream each node had
+    states: Any  # of all agents, after the last block
+    ledger: Ledger
+    seconds: float  # spent running, compilation included

@@ -1,0 +1,194 @@
+"""Whether a set keeps its contract: `check_set` tries its oracle and every fact it states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from droculo.precision import double
+from droculo.sets.base import Set
+from droculo.sets.geometry import Vector
+from droculo.sets.search import HostOracle
+from droculo.sets.wrappers import Shrunk
+
+#: Draws from the subspace's sphere whose mean and second moment are looked at.
+DRAWS = 2000
+
+
+def check_set(
+    set_: Set, /, *, reference: Callable[[Vector], float] | None = None, samples: int = 20, seed: int = 0
+) -> None:
+    """Raise an AssertionError, in a full sentence, for the first part of the contract that `set_` breaks.
+
+    `reference(c)` is the optimal value max <c, x> over the set, found in another way (by an LP, say). Facts
+    that the set does not know are passed over. `samples` is the number of random directions.
+    """
+    rng = np.random.default_rng(seed)
+    with double():
+        directions = rng.standard_normal((samples, set_.dim))
+        vertices = _check_oracle(set_, directions, reference)
+
+        def oracle(direction: Vector) -> Vector:
+            return np.asarray(_argmax(set_, jnp.asarray(direction)))
+
+        _check_ties(set_, oracle, rng)
+        _check_points(set_, vertices, rng)
+        if set_.geometry.subspace is not None:
+            sphere, projection = _check_subspace(set_, oracle, vertices, rng)
+            if set_.geometry.inner_radius is not None:
+                _check_ball(set_, directions, sphere, projection, rng)
+
+
+# Compiled once per set: a check asks thousands of small questions.
+_contains = eqx.filter_jit(lambda set_, x, tolerance: set_.contains(x, tolerance))
+_argmax = eqx.filter_jit(lambda set_, direction: set_.argmax(direction))
+_argmaxes = eqx.filter_jit(lambda set_, directions: jax.vmap(set_.argmax)(directions))
+_projections = eqx.filter_jit(lambda space, vectors: jax.vmap(space.project)(vectors))
+_samples = eqx.filter_jit(lambda space, keys, dim: jax.vmap(lambda key: space.sample(key, dim))(keys))
+
+
+def _inside(set_: Set, x: Vector, what: str, tolerance: float = 1e-8) -> None:
+    margin = tolerance * max(1.0, float(set_.radius))
+    assert bool(_contains(set_, jnp.asarray(x), jnp.asarray(margin))), (
+        f"{what} is not in the set: contains({np.asarray(x).tolist()}) is False with tolerance {margin}."
+    )
+
+
+def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], float] | None) -> Vector:
+    """Shapes, precision, membership and optimality, for one direction at a time and for many at once."""
+    single = [_argmax(set_, jnp.asarray(c)) for c in directions]
+    vertices = np.asarray(_argmaxes(set_, jnp.asarray(directions)))
+    size = max(1.0, float(set_.radius))
+    for c, alone, vertex in zip(directions, single, vertices, strict=True):
+        assert (alone.shape, alone.dtype) == (c.shape, c.dtype), (
+            f"argmax must return the direction's shape and precision; got {alone.shape} {alone.dtype} for a "
+            f"direction of {c.shape} {c.dtype}."
+        )
+        assert np.allclose(alone, vertex, rtol=0, atol=1e-9 * size), (
+            f"argmax gives another point under vmap than alone for the direction {c.tolist()}."
+        )
+        _inside(set_, vertex, f"argmax of the direction {c.tolist()}")
+        assert np.linalg.norm(vertex) <= float(set_.radius) * (1 + 1e-9), (
+            f"the set states radius {set_.radius} and its oracle returns a point of norm {np.linalg.norm(vertex)}."
+        )
+        value, best = float(c @ vertex), float(np.max(vertices @ c))
+        slack = 1e-7 * size * max(1.0, float(np.linalg.norm(c)))
+        assert value >= best - slack, (
+            f"argmax is not a maximiser: it reaches {value} and another point of the set {best}, in the direction "
+            f"{c.tolist()}."
+        )
+        if reference is not None:
+            wanted = float(reference(c))
+            assert abs(value - wanted) <= slack, (
+                f"argmax reaches {value} and the reference says {wanted}, in the direction {c.tolist()}."
+            )
+    _check_single_precision(set_, directions, vertices)
+    return vertices
+
+
+def _check_single_precision(set_: Set, directions: Vector, vertices: Vector) -> None:
+    found = _argmaxes(set_, jnp.asarray(directions, jnp.float32))
+    assert found.dtype == jnp.float32, f"argmax must keep float32; got {found.dtype} for a float32 direction."
+    # Near ties may go the other way in float32, so values are compared, not points.
+    reached, wanted = (np.sum(directions * np.asarray(points, np.float64), axis=1) for points in (found, vertices))
+    scale = float(set_.radius) * np.linalg.norm(directions, axis=1) + 1e-30
+    worst = float(np.max(np.abs(reached - wanted) / scale))
+    assert worst <= 1e-3, f"argmax in float32 is off by {worst} of radius times |direction|; 1e-3 is allowed."
+
+
+def _check_ties(set_: Set, oracle: HostOracle, rng: np.random.Generator) -> None:
+    mixed = rng.integers(-1, 2, set_.dim).astype(np.float64)
+    directions: list[Vector] = [np.zeros(set_.dim), np.ones(set_.dim), -np.ones(set_.dim), mixed]
+    for c in directions:
+        point = oracle(c)
+        _inside(set_, point, f"argmax of the direction {c.tolist()}, with ties")
+        assert np.array_equal(point, oracle(c)), f"argmax gives two different points for one direction, {c.tolist()}."
+
+
+def _check_points(set_: Set, vertices: Vector, rng: np.random.Generator) -> None:
+    """The stated points: anchor, origin, zero, and everything below a point of a down-closed set."""
+    size = max(1.0, float(set_.radius))
+    _inside(set_, set_.anchor, "the anchor")
+    mixes = rng.dirichlet(np.ones(len(vertices)), 50) @ vertices
+    least = float(np.min(np.abs(np.concatenate([vertices, mixes])).max(axis=1)))
+    assert np.abs(set_.anchor).max() <= least + 1e-7 * size, (
+        f"the anchor has sup-norm {np.abs(set_.anchor).max()} and another point of the set {least}."
+    )
+    if set_.origin is not None:
+        _inside(set_, set_.origin, "the origin (least element)")
+        assert np.all(vertices >= set_.origin - 1e-8 * size), "a point of the set is not above the stated origin."
+        assert np.all(set_.origin >= 0), f"the origin must not be negative; got {set_.origin.tolist()}."
+    held = bool(_contains(set_, jnp.zeros(set_.dim), jnp.asarray(1e-9)))
+    assert held == set_.contains_origin, (
+        f"the set states contains_origin={set_.contains_origin}, and contains(0) is {held}."
+    )
+    if set_.down_closed:
+        for vertex in vertices:
+            assert np.all(vertex >= -1e-8 * size), "a set that states down_closed must lie in the positive orthant."
+            _inside(set_, vertex * rng.random(set_.dim), "a point below a point of a set that states down_closed")
+
+
+def _check_subspace(
+    set_: Set, oracle: HostOracle, vertices: Vector, rng: np.random.Generator
+) -> tuple[Vector, Vector]:
+    """The subspace against the oracle; returns its samples and the matrix of its projection."""
+    space, dim = set_.subspace, set_.dim
+    size = max(1.0, float(set_.radius))
+    apart = vertices - vertices[0]
+    keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), DRAWS)
+    draws = np.asarray(_samples(space, keys, dim))
+    together = np.concatenate([apart, draws, np.eye(dim)])
+    kept, inside, projection = np.split(
+        np.asarray(_projections(space, jnp.asarray(together))), [len(apart), len(apart) + DRAWS]
+    )
+    assert np.allclose(kept, apart, rtol=0, atol=1e-7 * size), (
+        "the set extends in a direction that its subspace does not hold: project moves a difference of two points."
+    )
+    found = _affine_dimension(oracle, dim, float(set_.radius), rng)
+    assert found == space.dimension, f"the subspace states dimension {space.dimension}; the oracle spans {found}."
+    assert np.allclose(np.linalg.norm(draws, axis=1), 1), "a sample of the subspace must have norm 1."
+    assert np.allclose(inside, draws, atol=1e-9), "a sample of the subspace must lie in it: project moves one."
+    # Unit vectors: the squared error of either average is at most 1/DRAWS in expectation.
+    mean = float(np.linalg.norm(draws.mean(axis=0)))
+    second = float(np.linalg.norm(draws.T @ draws / DRAWS - projection / space.dimension))
+    assert max(mean, second) <= 5 / np.sqrt(DRAWS), (
+        f"the samples are not uniform on the sphere: their mean is off by {mean}, their second moment by {second}."
+    )
+    return draws, projection
+
+
+def _affine_dimension(oracle: HostOracle, dim: int, radius: float, rng: np.random.Generator) -> int:
+    """The dimension of the affine hull: look across what is spanned so far, until the set is flat there."""
+    start = oracle(rng.standard_normal(dim))
+    basis = np.zeros((dim, 0))
+    while basis.shape[1] < dim:
+        across = rng.standard_normal(dim)
+        for _ in range(2):  # twice, against rounding
+            across -= basis @ (basis.T @ across)
+        across /= np.linalg.norm(across)
+        ends = [oracle(across) - start, oracle(-across) - start]
+        step = max(ends, key=lambda end: abs(float(across @ end)))
+        if abs(float(across @ step)) <= 1e-7 * max(radius, 1e-300):
+            break
+        for _ in range(2):
+            step = step - basis @ (basis.T @ step)
+        basis = np.column_stack([basis, step / np.linalg.norm(step)])
+    return basis.shape[1]
+
+
+def _check_ball(set_: Set, directions: Vector, sphere: Vector, axes: Vector, rng: np.random.Generator) -> None:
+    """The inner ball, and the room that a shrunk set leaves around each of its points."""
+    axes = axes[np.linalg.norm(axes, axis=1) > 1e-6]  # the faces nearest to the center are often x_i = const
+    axes = axes / np.linalg.norm(axes, axis=1, keepdims=True)
+    picked = axes[rng.permutation(len(axes))[: len(directions)]]
+    _inside(set_, set_.center, "the center")
+    for v in np.concatenate([sphere[: len(directions)], picked, -picked]):
+        _inside(set_, set_.center + float(set_.inner_radius) * v, "center + inner_radius * v")
+    delta = float(set_.inner_radius) * 0.3
+    shrunk = np.asarray(_argmaxes(Shrunk(set_, delta), jnp.asarray(directions)))
+    for x, v in zip(shrunk, sphere, strict=False):
+        _inside(set_, x + delta * v, "a point of the set shrunk by delta, moved by delta,")

@@ -1,0 +1,183 @@
+"""The kernel agrees with the transcriptions of Algorithms 1-5, fed the same random numbers, to 1e-10."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from droculo import Droculo, Record, feedback, linearizations, networks, oracles, problems, simulate
+from droculo.precision import double
+from tests.reference import algorithms as reference
+from tests.reference import oracles as reference_oracles
+
+N = 5
+T = 83  # a prime: the last block, and its last slot, are shorter
+KEY = 3
+
+
+def top(b, c, face):
+    """The LOO of {0 <= x <= 1, sum x <= b} or {sum x = b}, by sorting."""
+    x, left = np.zeros(len(c)), b
+    for i in sorted(range(len(c)), key=lambda i: (-c[i], i)):
+        if left <= 0 or (not face and c[i] <= 0):
+            break
+        x[i] = min(1, left)
+        left -= x[i]
+    return x
+
+
+class Geometry:
+    """The set of a planted problem in NumPy: its oracle, its center and radii, and its shrunk version."""
+
+    def __init__(self, problem):
+        self.d, self.b = problem.set.dim, float(problem.set.capacities[0])
+        self.face = problem.set.bases
+        d, b = self.d, self.b
+        if self.face:
+            self.c, self.r, self.k = np.full(d, b / d), min(b / d, 1 - b / d) * np.sqrt(d / (d - 1)), d - 1
+        else:
+            s = min(0.5, b / (d + np.sqrt(d)))
+            self.c, self.r, self.k = np.full(d, s), s, d
+        self.R = np.sqrt(b)
+
+    def shrunk(self, delta):
+        share = delta / self.r
+
+        def argmax(direction):
+            return (1 - share) * top(self.b, direction, self.face) + share * self.c
+
+        def contains(y):
+            x = (y - share * self.c) / (1 - share)
+            filled = abs(x.sum() - self.b) <= 0 if self.face else x.sum() <= self.b
+            return bool(np.all((x >= 0) & (x <= 1)) and filled)
+
+        anchor = self.c if self.face else share * self.c
+        return argmax, contains, anchor
+
+
+CASES = {
+    "concave": lambda: problems.WaterFilling.random(agents=N, dim=6, budget=2.5, seed=1),
+    "A1": lambda: problems.TopB.random(agents=N, dim=6, budget=2, seed=1, face=True),
+    "A2": lambda: problems.TopB.random(agents=N, dim=6, budget=2, seed=1),
+    "A3": lambda: problems.PlantedCut.random(agents=N, left=2, right=4, seed=1),
+    "A4": lambda: problems.PlantedCut.random(agents=N, left=2, right=4, seed=1, down_closed=True),
+}
+
+
+def linearization(case, anchor):
+    """h, query, pull and the inverse law of Z, written out again."""
+    if case in ("concave", "A1"):
+        return lambda x: x, lambda x, z: x, lambda x, z, g: g, lambda u: u
+    if case == "A2":
+        law = lambda u: 1 + np.log(np.exp(-1) + u * (1 - np.exp(-1)))  # noqa: E731
+        return lambda x: x, lambda x, z: anchor + z * (x - anchor), lambda x, z, g: g, law
+    if case == "A3":
+        law = lambda u: 2 * (1 - 1 / np.sqrt(1 + 3 * u))  # noqa: E731
+        return lambda x: (x + anchor) / 2, lambda x, z: anchor + z / 2 * (x - anchor), lambda x, z, g: g, law
+    law = lambda u: 1 + np.log(np.exp(-1) + u * (1 - np.exp(-1)))  # noqa: E731
+    return lambda x: 1 - np.exp(-x), lambda x, z: 1 - np.exp(-z * x), lambda x, z, g: g * np.exp(-z * x), law
+
+
+def drawer(agent, law):
+    """The simulator's random numbers for agent i in the slot that begins in round t."""
+    for_agents, _ = jax.random.split(jax.random.key(KEY))
+
+    def draw(i, t):
+        key = jax.random.fold_in(jax.random.fold_in(for_agents, i), t)
+        for_chance, for_v = jax.random.split(key)
+        u, share = np.asarray(jax.random.uniform(for_chance, (2,)))
+        v = np.asarray(agent.feedback.signal.draw(for_v, agent.domain.dim, np.float64))
+        return law(u), share, v
+
+    return draw
+
+
+PAIRS = [
+    (case, model)
+    for case in CASES
+    for model in ("full_information", "semi_bandit", "zeroth_order", "bandit", "two_point")
+    if case != "A4" or model in ("full_information", "semi_bandit")
+]
+
+
+@pytest.mark.parametrize("variant", ["paper", "sharp"])
+@pytest.mark.parametrize(("case", "model"), PAIRS)
+def test_the_kernel_is_the_papers_algorithm(case, model, variant):
+    problem = CASES[case]()
+    oracle = oracles.Paper() if variant == "paper" else oracles.Sharp()
+    agent = Droculo.design(
+        problem.setting, getattr(feedback, model)(), horizon=T, theta=0.6, oracle=oracle
+    )
+    network = networks.connect(networks.ring(N))
+    run = simulate(problem, agent, network, key=KEY, record=Record(queries=True))
+
+    geometry = Geometry(problem)
+    delta = float(getattr(agent.feedback.signal, "delta", 0.0))
+    argmax, contains, anchor = geometry.shrunk(delta)
+    R, eps = geometry.R, float(agent.tolerance)
+
+    def project(x0, y0):
+        if variant == "paper":
+            return reference_oracles.paper(argmax, R, x0, y0, eps)
+        return reference_oracles.sharp(argmax, contains, R, x0, y0, eps)
+
+    h, query, pull, law = linearization(case, anchor)
+    with double():
+        gradient = eqx.filter_jit(problem.gradient)
+        value = eqx.filter_jit(problem.value)
+        f = lambda i, t, x: float(value(jnp.asarray(i), jnp.asarray(t), jnp.asarray(x)))  # noqa: E731
+        g = lambda i, t, x: np.asarray(gradient(jnp.asarray(i), jnp.asarray(t), jnp.asarray(x)))  # noqa: E731
+        draw = drawer(agent, law)
+        A, c, eta, K, L, k = network.to_matrix(), geometry.c, float(agent.step_size), agent.block, agent.slot, geometry.k
+        trivial = case in ("concave", "A1")
+        if model == "full_information" or (model == "semi_bandit" and trivial):
+            expected = reference.algorithm_1(g, h, query, pull, draw, project, A, c, T, K, eta)
+        elif model == "semi_bandit":
+            expected = reference.algorithm_3(g, h, query, pull, draw, project, A, c, T, K, L, eta)
+        elif model == "bandit" and trivial:
+            expected = reference.algorithm_2(f, draw, project, A, c, T, K, eta, delta, k, control=True)
+        elif model == "bandit":
+            expected = reference.algorithm_5(f, h, query, draw, project, A, c, T, K, L, eta, delta, k, control=True)
+        else:
+            expected = reference.algorithm_4(
+                f, h, query, draw, project, A, c, T, K, eta, delta, k, control=True, two_point=model == "two_point"
+            )
+    np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(run.ledger.loo_calls, expected.calls)
+    assert run.ledger.loo_calls.sum() > 0 or variant == "sharp"
+
+
+@pytest.mark.parametrize("model", ["zeroth_order", "bandit"])
+def test_the_plain_estimator_agrees_too(model):
+    problem = CASES["A1"]()
+    agent = Droculo.design(
+        problem.setting, getattr(feedback, model)(control_variate=False), horizon=T, theta=0.6, oracle=oracles.Paper()
+    )
+    network = networks.connect(networks.ring(N))
+    run = simulate(problem, agent, network, key=KEY)
+    geometry = Geometry(problem)
+    delta = float(agent.feedback.signal.delta)
+    argmax, _, _ = geometry.shrunk(delta)
+    h, query, _, law = linearization("A1", None)
+
+    def project(x0, y0):
+        return reference_oracles.paper(argmax, geometry.R, x0, y0, float(agent.tolerance))
+
+    with double():
+        value = eqx.filter_jit(problem.value)
+        f = lambda i, t, x: float(value(jnp.asarray(i), jnp.asarray(t), jnp.asarray(x)))  # noqa: E731
+        rest = (
+            drawer(agent, law), project, network.to_matrix(), geometry.c, T, agent.block,
+            float(agent.step_size), delta, geometry.k, False,
+        )  # fmt: skip
+        expected = reference.algorithm_2(f, *rest) if model == "bandit" else reference.algorithm_4(f, h, query, *rest)
+    np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-10)
+
+
+def test_the_shortcuts_of_the_linearizations_are_the_tables_numbers():
+    face = problems.PlantedCut.random(agents=N, left=2, right=4, seed=1).set
+    link = linearizations.NonMonotoneGeneral().on(face)
+    assert float(link.alpha) == pytest.approx((1 - 2 / 6) / 4)
+    assert float(linearizations.MonotoneOrigin(0.5).beta) == pytest.approx((1 - np.exp(-0.5)) / 0.5)
+    assert float(linearizations.MonotoneGeneral(0.5, 0.3).alpha) == pytest.approx(0.25 / (1 + 0.3 * 0.25))
