@@ -116,15 +116,15 @@ class Droculo(Algorithm):
         )
 
     @property
-    def order(self) -> int:  # type: ignore[override]
+    def order(self) -> int:
         return self.feedback.signal.order
 
     @property
-    def exchanges(self) -> int:  # type: ignore[override]
+    def exchanges(self) -> int:
         return 1
 
     @property
-    def payload(self) -> int:  # type: ignore[override]
+    def payload(self) -> int:
         return (1 if self.lean else 2) * self.domain.dim
 
     def init(self) -> DroculoState:
@@ -154,7 +154,7 @@ class Droculo(Algorithm):
         x, y = (state.x, ports.mix(state.y)) if self.lean else ports.mix((state.x, state.y))
         o, past = self.feedback.signal.estimate(total, state.past)
         y = y + self.step_size * o
-        out = self.oracle(self.run_set, x, y, self.tolerance, state.memory)
+        out = self.oracle(self.run_set, x, y, jnp.asarray(self.tolerance), state.memory)
         return DroculoState(out.x, out.y, out.memory, past), Spent(out.calls, ~out.met)
 
 

@@ -32,7 +32,7 @@ class Signal(eqx.Module):
     """Where to ask around the query point w, and what to make of the answers."""
 
     #: 1: the oracle answers with gradients, 0: with values
-    order: eqx.AbstractClassVar[int]
+    order: ClassVar[int]
 
     def prepare(self, domain: Set, delta: float) -> "Signal":
         """This signal on K, perturbing by delta."""

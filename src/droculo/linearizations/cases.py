@@ -87,7 +87,7 @@ class MonotoneOrigin(Linearization):
 
     def query(self, x: Array, z: Array) -> Array:
         assert self.origin is not None, "call .on(set) first"
-        return self.origin + z * (x - self.origin)
+        return z * (x - self.origin) + self.origin
 
 
 class NonMonotoneGeneral(Linearization):
@@ -132,7 +132,7 @@ class NonMonotoneGeneral(Linearization):
 
     def query(self, x: Array, z: Array) -> Array:
         assert self.anchor is not None, "call .on(set) first"
-        return self.anchor + z / 2 * (x - self.anchor)
+        return z / 2 * (x - self.anchor) + self.anchor
 
 
 class NonMonotoneDownClosed(Linearization):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from droculo.oracles.base import InfeasibleProjection, Memory, Projection, lemma_bound, within_radius
@@ -62,14 +63,17 @@ class Sharp(InfeasibleProjection):
 
     def __check_init__(self) -> None:
         if not 0 <= self.relative <= 0.5:
-            raise ValueError(f"the relative stop must lie in [0, 1/2], beyond which y cannot be pulled; got {self.relative}.")
+            raise ValueError(
+                f"the relative stop must lie in [0, 1/2], beyond which y cannot be pulled; got {self.relative}."
+            )
 
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         eps = tolerance
         y = within_radius(domain, y0)
         x = x0
         if domain.quick_membership:
-            inside = domain.contains(y, 0.0)
+            # Up to rounding: on a set with equality constraints no y would ever lie exactly in it.
+            inside = domain.contains(y, 1e4 * float(np.finfo(y.dtype).eps))
             x = jnp.where(inside, y, x0)
         cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), self.limit)
 

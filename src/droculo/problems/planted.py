@@ -72,7 +72,7 @@ class _Planted(Problem):
     weights: eqx.AbstractVar[Waves]
 
     @property
-    def agents(self) -> int:  # type: ignore[override]
+    def agents(self) -> int:
         return int(self.weights.base.shape[0])
 
     @abstractmethod
@@ -134,7 +134,15 @@ class TopB(_Planted):
 
     @classmethod
     def random(
-        cls, *, agents: int, dim: int, budget: int, seed: int, swing: float = 4.0, spread: float = 4.0, face: bool = False
+        cls,
+        *,
+        agents: int,
+        dim: int,
+        budget: int,
+        seed: int,
+        swing: float = 4.0,
+        spread: float = 4.0,
+        face: bool = False,
     ) -> "TopB":
         """Weights d - 1 + uniform(0, spread), swinging by up to `swing` over time."""
         low = float(dim - 1)
@@ -182,8 +190,8 @@ class PlantedCut(_Planted):
         self.linearization = NonMonotoneDownClosed() if down_closed else NonMonotoneGeneral()
         # |df/dx_i| <= the weight at i, since |1 - 2 x_j| <= 1 on the box; f <= all weights.
         degrees = np.zeros((weights.base.shape[0], dim))
-        for end in (0, 1):
-            np.add.at(degrees, (slice(None), self.ends[:, end]), weights.highest)
+        for edge, (i, j) in enumerate(self.ends):
+            degrees[:, [i, j]] += weights.highest[:, [edge]]
         self.bounds = Bounds(
             gradient=float(np.max(np.linalg.norm(degrees, axis=1))), value=float(weights.highest.sum(axis=1).max())
         )
@@ -258,7 +266,9 @@ class WaterFilling(_Planted):
         def filled(level: float) -> Vector:
             return np.clip(weights / level - 1 / self.rates, 0, 1)
 
-        return filled(_bisect(lambda level: float(filled(level).sum()) - self.size, 1e-12, float((weights * self.rates).max())))
+        return filled(
+            _bisect(lambda level: float(filled(level).sum()) - self.size, 1e-12, float((weights * self.rates).max()))
+        )
 
 
 def _bisect(falling: Callable[[float], float], low: float, high: float) -> float:

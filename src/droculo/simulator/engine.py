@@ -79,7 +79,7 @@ class SimulatedPorts(eqx.Module):
         return jax.tree.map(average, tree)
 
 
-@eqx.filter_jit
+@eqx.filter_jit  # type: ignore[untyped-decorator]
 def begin(world: World) -> Any:
     """The states of all agents before the first block."""
     one = world.algorithm.init()
@@ -87,13 +87,17 @@ def begin(world: World) -> Any:
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), one)
 
 
-@eqx.filter_jit
-def stretch(world: World, shape: Shape, states: Any, keys: Array, start: Array, count: Array) -> tuple[Any, Bill, Kept | None]:
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def stretch(
+    world: World, shape: Shape, states: Any, keys: Array, start: Array, count: Array
+) -> tuple[Any, Bill, Kept | None]:
     """Run `count` equal blocks from round `start` on, for every key of a batch. One compilation serves all counts."""
     return jax.vmap(lambda states, key: _blocks(world, shape, states, key, start, count))(states, keys)
 
 
-def _blocks(world: World, shape: Shape, states: Any, key: Array, start: Array, count: Array) -> tuple[Any, Bill, Kept | None]:
+def _blocks(
+    world: World, shape: Shape, states: Any, key: Array, start: Array, count: Array
+) -> tuple[Any, Bill, Kept | None]:
     rounds = shape.slots * world.algorithm.slot + shape.short
     full = world.algorithm.block * world.algorithm.slot
     for_agents, for_network = jax.random.split(key)
@@ -148,7 +152,9 @@ def _play(world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: 
     if whole:
         share = slots(first, chunk)
         if whole > 1:
-            share = jax.lax.fori_loop(1, whole, lambda c, sum: plus(sum, slots(first + c * chunk * length, chunk)), share)
+            share = jax.lax.fori_loop(
+                1, whole, lambda c, sum: plus(sum, slots(first + c * chunk * length, chunk)), share
+            )
         shares.append(share)
     if rest:
         shares.append(slots(first + whole * chunk * length, rest))

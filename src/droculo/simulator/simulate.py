@@ -71,15 +71,24 @@ def simulate(
         plan = _pieces(algorithm, record)
         saved: list[dict[str, np.ndarray]] = []
         if checkpoint is not None:
-            identity = fingerprint(problem, algorithm, network, identities, jax.random.key_data(keys), record, str(kind))
+            identity = fingerprint(
+                problem, algorithm, network, identities, jax.random.key_data(keys), record, str(kind)
+            )
             saved = checkpoint.load(identity, len(plan))
         if saved:
             structure = jax.tree.structure(states)
-            states = jax.tree.unflatten(structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(structure.num_leaves)])
+            states = jax.tree.unflatten(
+                structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(len(jax.tree.leaves(states)))]
+            )
         played = sum(piece.rounds for piece in plan[: len(saved)])
         patience = 3.0 if progress is None else 0.0
         with tqdm(
-            total=algorithm.horizon, initial=played, unit=" rounds", delay=patience, disable=progress is False, leave=bool(progress)
+            total=algorithm.horizon,
+            initial=played,
+            unit=" rounds",
+            delay=patience,
+            disable=progress is False,
+            leave=bool(progress),
         ) as bar:
             for number, piece in enumerate(plan[len(saved) :], start=len(saved)):
                 states, bill, kept = stretch(
@@ -182,7 +191,11 @@ def _questions(algorithm: Algorithm) -> int:
 
     class Silent:
         def ask(self, played: Any, order: int) -> Array:
-            return jnp.zeros_like(played.points) if order == 1 else jnp.zeros(played.points.shape[0], played.points.dtype)
+            return (
+                jnp.zeros_like(played.points)
+                if order == 1
+                else jnp.zeros(played.points.shape[0], played.points.dtype)
+            )
 
         def mix(self, tree: Any, index: int | Array = 0) -> Any:
             return tree
@@ -194,7 +207,7 @@ def _questions(algorithm: Algorithm) -> int:
 
 
 def _cast(leaf: Any, kind: np.dtype) -> Any:
-    if isinstance(leaf, np.ndarray | np.generic | jax.Array) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+    if isinstance(leaf, np.ndarray | np.generic | jax.Array) and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return jnp.asarray(leaf, kind) if np.issubdtype(leaf.dtype, np.floating) else jnp.asarray(leaf)
     return leaf
 
@@ -202,7 +215,7 @@ def _cast(leaf: Any, kind: np.dtype) -> Any:
 def _as_keys(key: Array | int) -> tuple[Array, bool]:
     if isinstance(key, int | np.integer):
         key = jax.random.key(int(key))
-    if not (isinstance(key, jax.Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)) or key.ndim > 1:
+    if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)) or key.ndim > 1:
         raise TypeError(
             "key must be a whole number, a JAX random key such as jax.random.key(0), or a batch of keys such as "
             f"jax.random.split(jax.random.key(0), 8); got {type(key).__name__}."
@@ -210,7 +223,9 @@ def _as_keys(key: Array | int) -> tuple[Array, bool]:
     return (key, True) if key.ndim == 1 else (key[None], False)
 
 
-def _check(problem: Problem, algorithm: Algorithm, network: Network, identities: NDArray[np.int64], kind: np.dtype) -> None:
+def _check(
+    problem: Problem, algorithm: Algorithm, network: Network, identities: NDArray[np.int64], kind: np.dtype
+) -> None:
     if kind not in (np.float64, np.float32):
         raise ValueError(f"dtype must be float64 or float32; got {kind}.")
     if algorithm.domain.dim != problem.set.dim:
@@ -219,7 +234,9 @@ def _check(problem: Problem, algorithm: Algorithm, network: Network, identities:
             "Design the algorithm from problem.setting."
         )
     if identities.shape != (network.n_agents,):
-        raise ValueError(f"agents must name one function for each of the {network.n_agents} nodes; got {identities.shape}.")
+        raise ValueError(
+            f"agents must name one function for each of the {network.n_agents} nodes; got {identities.shape}."
+        )
     if problem.agents is not None and not np.all((identities >= 0) & (identities < problem.agents)):
         raise ValueError(
             f"the problem is posed for {problem.agents} agents and the network has {network.n_agents} nodes. "
@@ -235,7 +252,9 @@ def _check_answers(world: World) -> None:
     answer = problem.answer(world.agents[0], jnp.asarray(0), point, algorithm.order)
     what = "gradient" if algorithm.order == 1 else "value"
     if answer.shape != expected:
-        raise ValueError(f"the {what} of the problem must have shape {expected}; got {answer.shape}. Return one number from f.")
+        raise ValueError(
+            f"the {what} of the problem must have shape {expected}; got {answer.shape}. Return one number from f."
+        )
     if not bool(jnp.all(jnp.isfinite(answer))):
         raise ValueError(
             f"the {what} of agent {int(world.agents[0])} in round 0 at the starting point is not finite. "

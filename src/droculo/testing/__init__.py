@@ -1,6 +1,13 @@
-"""Checks for what users bring themselves: whether a set or a network keeps the contract the algorithms rely on."""
+"""Checks for what users bring themselves: whether it keeps the contract that everything else relies on.
 
+One check per family; each raises an AssertionError in a full sentence. Our own tests run them on every member.
+"""
+
+from droculo.testing.algorithms import check_algorithm
+from droculo.testing.linearizations import check_linearization
 from droculo.testing.networks import check_network
+from droculo.testing.oracles import check_oracle
+from droculo.testing.problems import check_problem
 from droculo.testing.sets import check_set
 
-__all__ = ["check_network", "check_set"]
+__all__ = ["check_algorithm", "check_linearization", "check_network", "check_oracle", "check_problem", "check_set"]

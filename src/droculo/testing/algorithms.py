@@ -1,0 +1,199 @@
+"""Whether an algorithm plays by the rules: feasible, causal, local, repeatable, and honest about its costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from droculo.algorithms import Algorithm, Played
+from droculo.linearizations import Bounds, Linearization
+from droculo.networks import Fixed, Network, connect, from_matrix, single
+from droculo.precision import double
+from droculo.problems import Problem
+from droculo.sets import Set
+from droculo.simulator import Record, Trajectory, simulate
+from droculo.testing.oracles import _Counting
+from droculo.testing.points import all_inside
+
+#: Updates that are run step by step to count what they cost.
+UPDATES = 2
+
+
+def check_algorithm(
+    problem: Problem, algorithm: Algorithm, network: Network, /, *, key: int = 0, seed: int = 0
+) -> None:
+    """Raise an AssertionError, in a full sentence, for the first rule that is broken.
+
+    Every action and query lies in K; changing f from round s on changes no action up to s; the same key gives the same
+    run bit for bit; renaming the agents permutes the run; identical agents equal the run of one agent alone; states
+    keep their types; exchanges, payload, questions and LOO calls are those really made.
+    """
+    rng = np.random.default_rng(seed)
+    run = _run(problem, algorithm, network, key)
+    _check_feasible(problem, algorithm, run)
+    _check_repeatable(problem, algorithm, network, key, run)
+    _check_causal(problem, algorithm, network, key, run)
+    _check_relabelling(problem, algorithm, network, key, run, rng)
+    _check_identical(problem, algorithm, network, key)
+    with double():
+        _check_types(algorithm)
+        _check_counts(problem, algorithm)
+
+
+def _run(problem: Problem, algorithm: Algorithm, network: Network, key: int, **options: Any) -> Trajectory:
+    return simulate(problem, algorithm, network, key=key, record=Record(queries=True), progress=False, **options)
+
+
+def _check_feasible(problem: Problem, algorithm: Algorithm, run: Trajectory) -> None:
+    assert len(run.rounds) == algorithm.horizon, "some rounds were not played."
+    assert np.all(np.isfinite(run.actions)), "an action is not finite."
+    assert run.queries is not None
+    dim = problem.set.dim
+    with double():
+        for what, points in (("action", run.actions), ("decision", run.decisions), ("query", run.queries)):
+            assert all_inside(problem.set, points.reshape(-1, dim).astype(np.float64), 1e-9), (
+                f"some {what} is outside the set."
+            )
+
+
+def _check_repeatable(problem: Problem, algorithm: Algorithm, network: Network, key: int, run: Trajectory) -> None:
+    again = _run(problem, algorithm, network, key)
+    assert np.array_equal(run.actions, again.actions), "the same key gave another run."
+    assert np.array_equal(run.ledger.loo_calls, again.ledger.loo_calls), (
+        "the same key gave another number of LOO calls."
+    )
+
+
+class _ChangedFrom(Problem):
+    """The same functions before round `since`; from then on others, of the same class."""
+
+    base: Problem
+    since: Array
+
+    @property
+    def set(self) -> Set:
+        return self.base.set
+
+    @property
+    def linearization(self) -> Linearization:
+        return self.base.linearization
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.base.bounds
+
+    @property
+    def agents(self) -> int | None:
+        return self.base.agents
+
+    def value(self, agent: Array, t: Array, x: Array) -> Array:
+        same = self.base.value(agent, t, x)
+        return jnp.where(t < self.since, same, same / 4 + self.base.value(agent, t + 7, x) / 2)
+
+
+def _check_causal(problem: Problem, algorithm: Algorithm, network: Network, key: int, run: Trajectory) -> None:
+    horizon = algorithm.horizon
+    plain = _run(_ChangedFrom(problem, np.asarray(horizon)), algorithm, network, key)
+    for since in sorted({0, horizon // 3, horizon // 2, (3 * horizon) // 4}):
+        changed = _run(_ChangedFrom(problem, np.asarray(since)), algorithm, network, key)
+        assert np.array_equal(plain.actions[: since + 1], changed.actions[: since + 1]), (
+            f"changing f from round {since} on changed an action up to round {since}: the future leaks into the past."
+        )
+    if horizon > algorithm.block * algorithm.slot:
+        assert not np.array_equal(
+            plain.actions, _run(_ChangedFrom(problem, np.asarray(0)), algorithm, network, key).actions
+        ), "changing every function changed no action: nothing is learned."
+
+
+def _check_relabelling(
+    problem: Problem, algorithm: Algorithm, network: Network, key: int, run: Trajectory, rng: np.random.Generator
+) -> None:
+    """Node p of the new network is agent order[p] of the old one."""
+    order = rng.permutation(network.n_agents)
+    matrix = network.to_matrix()[np.ix_(order, order)]
+    renamed = _from_matrix(matrix)
+    other = _run(problem, algorithm, renamed, key, agents=run.agents[order])
+    worst = np.max(np.abs(other.actions - run.actions[:, order]))
+    assert worst <= 1e-8, f"renaming the agents changed an action by {worst:g}: the names matter."
+
+
+def _from_matrix(matrix: np.ndarray) -> Network:
+    """The fixed network with these mixing weights."""
+    return connect(single()) if len(matrix) == 1 else Fixed(from_matrix(matrix))
+
+
+def _check_identical(problem: Problem, algorithm: Algorithm, network: Network, key: int) -> None:
+    together = _run(problem, algorithm, network, key, agents=np.zeros(network.n_agents, int))
+    alone = _run(problem, algorithm, connect(single()), key, agents=np.zeros(1, int))
+    worst = np.max(np.abs(together.actions - alone.actions))
+    assert worst <= 1e-8, f"identical agents differ from one agent alone by {worst:g}."
+
+
+def _check_types(algorithm: Algorithm) -> None:
+    def block(state: Any) -> Any:
+        share, _ = algorithm.play(_Watching(None), state, jnp.zeros((), int), algorithm.slot, jax.random.key(0))
+        return algorithm.update(_Watching(None), state, share)[0]
+
+    before = jax.eval_shape(algorithm.init)
+    after = jax.eval_shape(block, before)
+    kinds = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(before)]
+    assert kinds == [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(after)], (
+        "an update changes the state's types."
+    )
+
+
+class _Watching:
+    """Ports that write down what passes through them."""
+
+    def __init__(self, problem: Problem | None):
+        self.problem = problem
+        self.asked = 0
+        self.sent: list[int] = []
+
+    def ask(self, played: Played, order: int) -> Array:
+        self.asked += played.points.shape[0]
+        if self.problem is None:
+            return jnp.zeros_like(played.points) if order == 1 else jnp.zeros(len(played.points), played.points.dtype)
+        answers = [
+            self.problem.answer(jnp.asarray(0), t, x, order)
+            for t, x in zip(played.rounds, played.points, strict=True)
+        ]
+        return jnp.stack(answers)
+
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        self.sent.append(sum(leaf.size for leaf in jax.tree.leaves(tree)))
+        return tree
+
+
+def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
+    """One agent, step by step without compilation, against what the algorithm says of itself."""
+    asked: list[int] = []
+    counted: Algorithm = jax.tree.map(
+        lambda leaf: _Counting(leaf, asked) if isinstance(leaf, Set) else leaf,
+        algorithm,
+        is_leaf=lambda leaf: isinstance(leaf, Set),
+    )
+    ports = _Watching(problem)
+    state = counted.init()
+    said = 0
+    with jax.disable_jit():
+        for block in range(UPDATES):
+            start = jnp.asarray(block * algorithm.block * algorithm.slot)
+            share, played = counted.play(ports, state, start, algorithm.slot, jax.random.key(block))
+            # The other slots of the block would ask as often; their shares are not needed to count.
+            scaled = jax.tree.map(lambda leaf: algorithm.block * leaf, share)
+            state, spent = counted.update(ports, state, scaled)
+            said += int(spent.loo_calls)
+            assert played.actions.shape == (algorithm.slot, problem.set.dim), "a slot has one action for each round."
+    assert said == len(asked), f"the algorithm reports {said} LOO calls and made {len(asked)}."
+    assert len(ports.sent) == UPDATES * algorithm.exchanges, (
+        f"the algorithm declares {algorithm.exchanges} exchanges an update and made {len(ports.sent)} in {UPDATES} updates."
+    )
+    assert set(ports.sent) == {algorithm.payload}, (
+        f"the algorithm declares a payload of {algorithm.payload} numbers and sent {ports.sent}."
+    )

@@ -1,0 +1,98 @@
+"""Whether a linearization keeps its promise on functions of its class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import integrate, stats
+
+from droculo.linearizations import Linearization
+from droculo.precision import double
+from droculo.sets import Set
+from droculo.testing.points import all_inside, random_points
+
+#: Draws of Z whose law is tested; with a fixed seed the test is deterministic, so its level is a tolerance.
+DRAWS = 20_000
+
+
+def check_linearization(
+    linearization: Linearization,
+    set_: Set,
+    functions: Sequence[Callable[[jax.Array], jax.Array]],
+    /,
+    *,
+    density: Callable[[float], float] | None = None,
+    samples: int = 40,
+    seed: int = 0,
+) -> None:
+    """Raise an AssertionError, in a full sentence, for the first promise that fails.
+
+    `functions` are members of the class, written in JAX; `density(z)` is the law of Z on [0, 1] as the theory states
+    it, where the class has one. Checked on random pairs of points: the inequality
+    alpha f(y) - f(h(x)) <= beta <g(f, x), y - x>; the affine upper model; that actions and queries stay in the set; the
+    law of Z (Kolmogorov-Smirnov); and that the estimate's mean, integrated against `density`, is g.
+    """
+    rng = np.random.default_rng(seed)
+    with double():
+        link = linearization.on(set_)
+        assert link.alpha is not None, "alpha must be known once the linearization knows its set"
+        assert 0 < float(link.alpha) <= 1, f"alpha must lie in (0, 1]; got {float(link.alpha)}."
+        assert float(link.beta) > 0, f"beta must be positive; got {float(link.beta)}."
+        x, y = (jnp.asarray(random_points(set_, samples, rng)) for _ in range(2))
+        _check_feasible(link, set_, x, rng)
+        if density is not None:
+            _check_law(link, density, rng)
+        for number, f in enumerate(functions):
+            _check_inequality(link, f, x, y, f"function {number}")
+            if density is not None:
+                _check_mean(link, f, x[0], density, f"function {number}")
+
+
+def _check_feasible(link: Linearization, set_: Set, x: jax.Array, rng: np.random.Generator) -> None:
+    z = link.quantile(jnp.asarray(rng.uniform(size=len(x))))
+    assert all_inside(set_, np.asarray(jax.vmap(link.action)(x)), 1e-9), "an action h(x) leaves the set."
+    assert all_inside(set_, np.asarray(jax.vmap(link.query)(x, z)), 1e-9), "a query point leaves the set."
+
+
+def _check_inequality(link: Linearization, f: Callable, x: jax.Array, y: jax.Array, name: str) -> None:
+    def sides(x: jax.Array, y: jax.Array) -> tuple[jax.Array, ...]:
+        left = link.alpha * f(y) - f(link.action(x))
+        right = link.beta * jnp.dot(link.signal(jax.grad(f), x, nodes=40), y - x)
+        model = link.upper_model(f, jax.grad(f), x)
+        return left, right, model(x), model(y), f(link.action(x)) / link.alpha, f(y)
+
+    left, right, touch, above, height, below = (np.asarray(side) for side in jax.jit(jax.vmap(sides))(x, y))
+    scale = 1e-9 * (1 + np.abs(below).max())
+    worst = int(np.argmax(left - right))
+    assert np.all(left <= right + scale), (
+        f"upper-linearizability fails for {name}: alpha f(y) - f(h(x)) = {left[worst]:g} exceeds "
+        f"beta <g, y - x> = {right[worst]:g} at x = {np.asarray(x[worst])}, y = {np.asarray(y[worst])}."
+    )
+    np.testing.assert_allclose(
+        touch, height, atol=scale, err_msg=f"the upper model of {name} does not touch f(h(x))/alpha"
+    )
+    assert np.all(above >= below - 1e-6 * (1 + np.abs(below))), f"the upper model of {name} does not lie above it."
+
+
+def _check_law(link: Linearization, density: Callable[[float], float], rng: np.random.Generator) -> None:
+    total, _ = integrate.quad(density, 0, 1)
+    assert abs(total - 1) < 1e-9, f"the stated density of Z integrates to {total}, not to 1."
+    grid = np.linspace(0, 1, 2001)
+    heights = np.array([density(z) for z in grid])
+    cumulative = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2 * np.diff(grid))])
+    draws = np.asarray(link.quantile(jnp.asarray(rng.uniform(size=DRAWS))))
+    p = stats.kstest(draws, lambda z: np.interp(z, grid, cumulative)).pvalue
+    assert p > 1e-3, f"Z does not follow its stated law: Kolmogorov-Smirnov gives p = {p:g} on {DRAWS} draws."
+
+
+def _check_mean(link: Linearization, f: Callable, x: jax.Array, density: Callable[[float], float], name: str) -> None:
+    """E[estimate] against the stated density, which nothing in the linearization's own code knows of."""
+    points, weights = np.polynomial.legendre.leggauss(60)
+    z = (points + 1) / 2
+    mass = weights / 2 * np.array([density(float(v)) for v in z])
+    estimates = np.stack([np.asarray(link.pull(x, v, jax.grad(f)(link.query(x, jnp.asarray(v))))) for v in z])
+    g = np.asarray(link.signal(jax.grad(f), x))
+    np.testing.assert_allclose(mass @ estimates, g, rtol=1e-5, atol=1e-7, err_msg=f"E[estimate] is not g for {name}")

@@ -1,0 +1,132 @@
+"""Whether a problem is what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from droculo.precision import double
+from droculo.problems import Problem
+from droculo.sets.geometry import Vector
+from droculo.testing.points import all_inside, random_points
+
+
+def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, seed: int = 0) -> None:
+    """Raise an AssertionError, in a full sentence, for the first declaration that fails.
+
+    Checked over random agents, rounds and points: one finite number per point; the gradient against central
+    differences; the declared bounds on K; the class: concave, or non-negative and gamma-weakly up-concave (the paper's
+    (1)) over the whole box, and monotone where the case says so; and that an exact comparator is a point of K, earns
+    what it says and is beaten by no sampled point.
+    """
+    rng = np.random.default_rng(seed)
+    with double():
+        agents = rng.integers(0, problem.agents or 3, samples)
+        rounds = rng.integers(0, horizon, samples)
+        inside = random_points(problem.set, samples, rng)
+        values, gradients = _sample(problem, agents, rounds, inside)
+        assert values.shape == (samples,), f"f must return one number; got shape {values.shape[1:]}."
+        assert np.all(np.isfinite(values) & np.all(np.isfinite(gradients), axis=1)), (
+            "f or its gradient is not finite on K."
+        )
+        _check_gradient(problem, agents, rounds, inside, gradients)
+        _check_bounds(problem, values, gradients)
+        case = problem.linearization.case
+        if case == "concave":
+            _check_concave(problem, agents, rounds, inside, rng)
+        elif case in ("A1", "A2", "A3", "A4"):
+            _check_up_concave(problem, agents, rounds, rng, monotone=case in ("A1", "A2"))
+        _check_comparator(problem, horizon, inside)
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _both(problem: Problem, agents: jax.Array, rounds: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return jax.vmap(problem.value)(agents, rounds, x), jax.vmap(problem.gradient)(agents, rounds, x)
+
+
+def _sample(problem: Problem, agents: np.ndarray, rounds: np.ndarray, x: Vector) -> tuple[Vector, Vector]:
+    values, gradients = _both(problem, jnp.asarray(agents), jnp.asarray(rounds), jnp.asarray(x))
+    return np.asarray(values), np.asarray(gradients)
+
+
+def _check_gradient(problem: Problem, agents: np.ndarray, rounds: np.ndarray, x: Vector, gradients: Vector) -> None:
+    step, dim = 1e-5, problem.set.dim
+    for i in range(min(dim, 8)):
+        e = step * np.eye(dim)[i]
+        up, _ = _sample(problem, agents, rounds, x + e)
+        down, _ = _sample(problem, agents, rounds, x - e)
+        slope = (up - down) / (2 * step)
+        scale = 1 + np.abs(gradients).max()
+        worst = np.max(np.abs(slope - gradients[:, i]))
+        assert worst <= 1e-4 * scale, f"the gradient's entry {i} differs from central differences by {worst:g}."
+
+
+def _check_bounds(problem: Problem, values: Vector, gradients: Vector) -> None:
+    largest, bound = np.linalg.norm(gradients, axis=1).max(), float(problem.bounds.gradient)
+    assert largest <= bound * (1 + 1e-9), f"a gradient of norm {largest:g} exceeds the declared bound {bound:g}."
+    largest, bound = np.abs(values).max(), float(problem.bounds.value)
+    assert largest <= bound * (1 + 1e-9), f"a value of size {largest:g} exceeds the declared bound {bound:g}."
+
+
+def _check_concave(
+    problem: Problem, agents: np.ndarray, rounds: np.ndarray, x: Vector, rng: np.random.Generator
+) -> None:
+    y = x[rng.permutation(len(x))]
+    at_x, slope = _sample(problem, agents, rounds, x)
+    at_y, _ = _sample(problem, agents, rounds, y)
+    excess = at_y - at_x - np.sum(slope * (y - x), axis=1)
+    assert np.all(excess <= 1e-9 * (1 + np.abs(at_x))), (
+        f"f is declared concave and lies {excess.max():g} above a tangent."
+    )
+
+
+def _check_up_concave(
+    problem: Problem, agents: np.ndarray, rounds: np.ndarray, rng: np.random.Generator, *, monotone: bool
+) -> None:
+    """gamma <grad f(y), y - x> <= f(y) - f(x) <= <grad f(x), y - x>/gamma for x <= y in [0, 1]^d."""
+    link = problem.linearization
+    gamma = float(link.alpha / link.beta) if monotone and link.alpha is not None else 1.0
+    ends = np.sort(rng.uniform(size=(2, len(agents), problem.set.dim)), axis=0)
+    at_x, slope_x = _sample(problem, agents, rounds, ends[0])
+    at_y, slope_y = _sample(problem, agents, rounds, ends[1])
+    step = ends[1] - ends[0]
+    rise = at_y - at_x
+    slack = 1e-9 * (1 + np.abs(at_x) + np.abs(at_y))
+    assert np.all(at_x >= -slack), f"f must be non-negative on the unit box; got {at_x.min():g}."
+    upper, lower = np.sum(slope_x * step, axis=1) / gamma, gamma * np.sum(slope_y * step, axis=1)
+    worst = max(np.max(rise - upper - slack), np.max(lower - slack - rise))
+    assert worst <= 0, f"f is not {gamma:g}-weakly up-concave: inequality (1) fails by {worst:g}."
+    if monotone:
+        least = min(slope_x.min(), slope_y.min())
+        assert least >= -1e-9 * (1 + np.abs(slope_x).max()), f"f is declared monotone and has a slope of {least:g}."
+
+
+def _check_comparator(problem: Problem, horizon: int, inside: Vector) -> None:
+    number = problem.agents or 3
+    best = problem.comparator(horizon, number)
+    if best is None:
+        return
+    assert all_inside(problem.set, best.point[None], 1e-7), "the comparator is not a point of K."
+    total = _total(problem, horizon, number)
+    earned = float(total(jnp.asarray(best.point)))
+    assert abs(earned - best.total) <= 1e-7 * (1 + abs(earned)), (
+        f"the comparator is said to earn {best.total} and earns {earned}."
+    )
+    if best.kind == "exact":
+        others = np.array([float(total(jnp.asarray(x))) for x in inside])
+        assert others.max() <= earned + 1e-7 * (1 + abs(earned)), (
+            f"the comparator is said to be exact, but a sampled point earns {others.max()} against {earned}."
+        )
+
+
+def _total(problem: Problem, horizon: int, agents: int) -> Callable[[jax.Array], jax.Array]:
+    def total(x: jax.Array) -> jax.Array:
+        in_round = jax.vmap(lambda t: jax.vmap(lambda j: problem.value(j, t, x))(jnp.arange(agents)).mean())
+        return in_round(jnp.arange(horizon)).sum()
+
+    compiled: Callable[[jax.Array], jax.Array] = jax.jit(total)
+    return compiled

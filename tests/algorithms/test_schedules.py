@@ -1,0 +1,137 @@
+"""Every power of T, and every way to get a schedule wrong."""
+
+import math
+
+import numpy as np
+import pytest
+
+from droculo import Droculo, Scales, feedback, linearizations, problems, sets
+from droculo.feedback import TABLE_1, Refusal, look_up
+
+A1 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0, face=True)
+A2 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0)
+A3 = problems.PlantedCut.random(agents=3, left=2, right=4, seed=0)
+A4 = problems.PlantedCut.random(agents=3, left=2, right=4, seed=0, down_closed=True)
+
+
+def design(problem, model, T, theta, **options):
+    return Droculo.design(problem.setting, getattr(feedback, model)(), horizon=T, theta=theta, **options)
+
+
+@pytest.mark.parametrize(
+    ("problem", "model", "block", "slot", "step", "delta"),
+    [
+        # exponents of T at theta: block, slot, step size, delta, as the theorems print them
+        (A2, "full_information", lambda a: 1 - a, lambda a: 0, lambda a: a / 2 - 1, None),
+        (A1, "semi_bandit", lambda a: 1 - a, lambda a: 0, lambda a: a / 2 - 1, None),
+        (A1, "bandit", lambda a: 1 - a, lambda a: 0, lambda a: a / 4 - 1, lambda a: -a / 4),
+        (A2, "semi_bandit", lambda a: 1 - 3 * a / 2, lambda a: a / 2, lambda a: a - 1, None),
+        (A3, "zeroth_order", lambda a: 1 - a, lambda a: 0, lambda a: a / 4 - 1, lambda a: -a / 4),
+        (A3, "bandit", lambda a: 1 - 5 * a / 4, lambda a: a / 4, lambda a: a / 2 - 1, lambda a: -a / 4),
+        (A2, "two_point", lambda a: 1 - a, lambda a: 0, lambda a: a / 2 - 1, lambda a: -a / 2),
+    ],
+)
+def test_the_powers_are_the_theorems(problem, model, block, slot, step, delta):
+    theta = 0.5
+    low, high = (design(problem, model, T, theta) for T in (2**16, 2**32))
+
+    def slope(of):
+        return math.log(of(high) / of(low)) / math.log(2**16)
+
+    assert slope(lambda a: a.block) == pytest.approx(block(theta), abs=1e-3)
+    assert slope(lambda a: a.slot) == pytest.approx(slot(theta), abs=1e-3)
+    assert slope(lambda a: float(a.step_size)) == pytest.approx(step(theta), abs=1e-3)
+    assert slope(lambda a: float(a.tolerance)) == pytest.approx(-theta, abs=1e-3)
+    exchanges = [math.ceil(a.horizon / (a.block * a.slot)) for a in (low, high)]
+    assert math.log(exchanges[1] / exchanges[0]) / math.log(2**16) == pytest.approx(theta, abs=1e-3)
+    if delta is not None:
+        assert slope(lambda a: float(a.feedback.signal.delta)) == pytest.approx(delta(theta), abs=1e-9)
+
+
+def test_units_are_the_problems_own():
+    plan = design(A2, "full_information", 1024, 0.5)
+    R, G, K = float(A2.set.radius), float(A2.bounds.gradient), plan.block
+    assert float(plan.step_size) == pytest.approx(R / (G * math.sqrt(K * 1024)))
+    assert float(plan.tolerance) == pytest.approx((K * float(plan.step_size) * G) ** 2)
+
+
+def test_scales_multiply():
+    plain = design(A3, "bandit", 4096, 0.5)
+    scaled = design(A3, "bandit", 4096, 0.5, scales=Scales(block=2, slot=2, step=3, tolerance=0.5, delta=0.25))
+    assert scaled.slot == 2 * plain.slot
+    assert scaled.block == pytest.approx(2 * plain.block, abs=1)
+    assert float(scaled.feedback.signal.delta) == pytest.approx(float(plain.feedback.signal.delta) / 2)
+
+
+@pytest.mark.parametrize("T", [1, 2, 3, 7])
+@pytest.mark.parametrize("theta", [0.0, 0.5])
+def test_short_horizons_have_schedules(T, theta):
+    for problem in (A1, A2, A3):
+        for model in ("full_information", "semi_bandit", "zeroth_order", "bandit", "two_point"):
+            agent = design(problem, model, T, theta)
+            assert 1 <= agent.block * agent.slot <= T
+            delta = getattr(agent.feedback.signal, "delta", 0.0)
+            assert delta < problem.set.inner_radius
+
+
+def test_table_1_is_complete():
+    models = ("full information", "semi-bandit", "zeroth order", "bandit", "two-point")
+    assert set(TABLE_1) == {(c, m) for c in ("concave", "A1", "A2", "A3", "A4") for m in models}
+    refused = {pair for pair, row in TABLE_1.items() if isinstance(row, Refusal)}
+    assert refused == {("A4", m) for m in ("zeroth order", "bandit", "two-point")}
+    paper = {  # the paper's ten: exponent of the regret at the largest theta, and that theta
+        ("A1", "semi-bandit"): (1 / 2, 1), ("A1", "bandit"): (3 / 4, 1),
+        ("A2", "full information"): (1 / 2, 1), ("A2", "semi-bandit"): (2 / 3, 2 / 3),
+        ("A2", "zeroth order"): (3 / 4, 1), ("A2", "bandit"): (4 / 5, 4 / 5),
+        ("A3", "full information"): (1 / 2, 1), ("A3", "semi-bandit"): (2 / 3, 2 / 3),
+        ("A3", "zeroth order"): (3 / 4, 1), ("A3", "bandit"): (4 / 5, 4 / 5),
+    }  # fmt: skip
+    for pair, (regret, theta) in paper.items():
+        row = TABLE_1[pair]
+        assert float(row.theta_max) == theta
+        assert row.regret_exponent(theta) == pytest.approx(regret)
+
+
+def test_ones_own_class_gets_the_row_of_the_case_it_behaves_like():
+    own = linearizations.Custom(0.5, 1.0, trivial=True, zeroth_order=True)
+    assert look_up(own, feedback.bandit(), 1.0).algorithm == 2
+    assert look_up(linearizations.Custom(0.5, 1.0, zeroth_order=True), feedback.bandit(), 0.5).algorithm == 5
+    with pytest.raises(ValueError, match="case own cannot be learned from bandit feedback"):
+        look_up(linearizations.Custom(0.5, 1.0), feedback.bandit(), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: design(A2, "semi_bandit", 100, 0.7), r"theta must lie in \[0, 2/3\].* got theta=0.7"),
+        (lambda: design(A3, "bandit", 100, 0.9), r"theta must lie in \[0, 4/5\]"),
+        (lambda: design(A2, "full_information", 100, -0.1), r"theta must lie in \[0, 1\]"),
+        (lambda: design(A2, "full_information", 100, float("nan")), r"theta must lie in \[0, 1\]"),
+        (lambda: design(A4, "bandit", 100, 0.5), "no ball of known size around it"),
+        (lambda: design(A2, "full_information", 0, 0.5), "whole number of rounds, at least 1; got 0"),
+        (lambda: design(A2, "full_information", 10.5, 0.5), "whole number of rounds, at least 1; got 10.5"),
+        (lambda: Scales(step=0.0), "scale of step must be positive and finite; got 0.0"),
+        (lambda: Scales(delta=1.0), "scale of delta must be below 1"),
+        (lambda: design(A2, "full_information", 10, 0.5, start=np.ones(6)), "start is not a point of the set"),
+        (lambda: design(A2, "full_information", 10, 0.5, start=np.ones(3)), "must be a vector of 6 numbers"),
+        (
+            lambda: look_up(
+                linearizations.Concave(), feedback.Feedback("gossip", feedback.Gradient(), played=False), 0.5
+            ),
+            "no row for case 'concave' with feedback 'gossip'",
+        ),
+    ],
+)
+def test_errors(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_value_feedback_asks_the_set_for_its_inner_ball():
+    mystery = sets.from_oracle(lambda c: c / (1e-9 + abs(c).sum()), 3, 1.0)
+    problem = problems.from_function(
+        lambda i, t, x: -x.sum(), mystery, linearizations.Concave(), gradient_bound=2.0, value_bound=2.0
+    )
+    Droculo.design(problem.setting, feedback.full_information(), horizon=10, theta=0.5)
+    with pytest.raises(ValueError, match="does not know its inner_radius.*Pass inner_radius="):
+        Droculo.design(problem.setting, feedback.bandit(), horizon=10, theta=0.5)

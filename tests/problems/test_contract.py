@@ -1,0 +1,100 @@
+"""Every planted problem is what it declares."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from droculo import linearizations, problems, sets
+from droculo.testing import check_problem
+
+PROBLEMS = {
+    "top-b on a budget (A2)": problems.TopB.random(agents=4, dim=7, budget=3, seed=0),
+    "top-b on a face (A1)": problems.TopB.random(agents=4, dim=7, budget=3, seed=1, face=True),
+    "top-b, fixed weights": problems.TopB.random(agents=2, dim=5, budget=2, seed=2, swing=0.0),
+    "cut (A3)": problems.PlantedCut.random(agents=3, left=3, right=4, seed=0),
+    "cut, down-closed (A4)": problems.PlantedCut.random(agents=3, left=3, right=4, seed=0, down_closed=True),
+    "Davis cut (A3)": problems.PlantedCut.davis(agents=2),
+    "water-filling (concave)": problems.WaterFilling.random(agents=3, dim=6, budget=2.5, seed=0),
+    "a function of one's own": problems.from_function(
+        lambda agent, t, x: jnp.log1p((1 + agent) * x).sum() * (1 + jnp.cos(t) / 2),
+        sets.budget(4, 2.0),
+        linearizations.MonotoneOrigin(),
+        gradient_bound=10.0,
+        value_bound=10.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_contract(name):
+    check_problem(PROBLEMS[name])
+
+
+def test_the_davis_cut_is_the_known_one():
+    problem = problems.PlantedCut.davis(agents=2)
+    assert problem.set.dim == 32
+    assert problem.ends.shape == (89, 2)
+    assert problem.planted.sum() == 14
+    unit = problem.reward(jnp.ones(89), jnp.asarray(problem.planted))
+    assert float(unit) == 89
+
+
+@pytest.mark.parametrize(
+    ("f", "link", "message"),
+    [
+        (lambda i, t, x: jnp.sum(x**2), linearizations.Concave(), "declared concave"),
+        (lambda i, t, x: jnp.sum(x**2), linearizations.MonotoneOrigin(), "not 1-weakly up-concave"),
+        (lambda i, t, x: 5 - jnp.sum(x), linearizations.MonotoneOrigin(), "declared monotone and has a slope of -1"),
+        (lambda i, t, x: jnp.sum(x) - 3, linearizations.NonMonotoneGeneral(), "must be non-negative"),
+        (lambda i, t, x: 100 * jnp.sum(x), linearizations.MonotoneOrigin(), "exceeds the declared bound"),
+        (lambda i, t, x: jnp.log(x).sum(), linearizations.Concave(), "not finite on K"),
+    ],
+)
+def test_the_check_notices(f, link, message):
+    problem = problems.from_function(f, sets.budget(3, 2.0), link, gradient_bound=20.0, value_bound=20.0)
+    with pytest.raises(AssertionError, match=message), np.errstate(all="ignore"):
+        check_problem(problem)
+
+
+class WrongBest(problems.TopB):
+    def best(self, weights):
+        return np.eye(len(weights))[0] + np.eye(len(weights))[1]
+
+
+def test_the_check_notices_a_wrong_optimum():
+    right = problems.TopB.random(agents=2, dim=6, budget=2, seed=5)
+    with pytest.raises(AssertionError, match="said to be exact, but a sampled point earns"):
+        check_problem(WrongBest(right.weights, 2))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: problems.TopB.random(agents=2, dim=4, budget=4, seed=0), "whole budget between 1 and 3; got 4"),
+        (
+            lambda: problems.TopB(problems.Waves.random(2, 4, low=1, high=2, swing=0, seed=0), 2),
+            "at least d - 1 = 3",
+        ),
+        (
+            lambda: problems.PlantedCut(
+                problems.Waves.random(2, 1, low=1, high=2, swing=0, seed=0), [[0, 1]], [0, 1], 3
+            ),
+            "joins the left side to the right one",
+        ),
+        (
+            lambda: problems.PlantedCut(
+                problems.Waves.random(2, 1, low=-2, high=-1, swing=0, seed=0), [[0, 1]], [0], 3
+            ),
+            "weights of a cut are non-negative",
+        ),
+        (
+            lambda: problems.WaterFilling(
+                problems.Waves.random(2, 3, low=1, high=2, swing=0, seed=0), [1, 0, 1], 1.0
+            ),
+            "positive weights and rates",
+        ),
+    ],
+)
+def test_errors(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

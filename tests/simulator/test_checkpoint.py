@@ -1,0 +1,74 @@
+"""A run can be interrupted anywhere and goes on to a bit-identical end."""
+
+import numpy as np
+import pytest
+
+from droculo import Checkpoint, Droculo, Record, Scales, feedback, networks, problems, simulate
+
+N = 3
+PROBLEM = problems.TopB.random(agents=N, dim=4, budget=2, seed=0)
+RING = networks.connect(networks.ring(N))
+AGENT = Droculo.design(
+    PROBLEM.setting, feedback.bandit(), horizon=230, theta=0.6, scales=Scales(step=50.0, tolerance=0.1)
+)
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Unplugged(Checkpoint):
+    """Loses power after a number of pieces."""
+
+    def save(self, number, arrays):
+        super().save(number, arrays)
+        if number == self.last:
+            raise Interrupted
+
+
+@pytest.mark.parametrize("last", [0, 3, 9])
+def test_resuming_is_bit_identical(tmp_path, last):
+    whole = simulate(PROBLEM, AGENT, RING, key=4, record=Record(every=2, queries=True))
+    folder = tmp_path / "run"
+    broken = Unplugged(folder)
+    object.__setattr__(broken, "last", last)
+    with pytest.raises(Interrupted):
+        simulate(PROBLEM, AGENT, RING, key=4, record=Record(every=2, queries=True), checkpoint=broken)
+    again = simulate(PROBLEM, AGENT, RING, key=4, record=Record(every=2, queries=True), checkpoint=Checkpoint(folder))
+    for name in ("rounds", "actions", "decisions", "queries"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(again, name))
+    for name, spent in vars(whole.ledger).items():
+        np.testing.assert_array_equal(spent, getattr(again.ledger, name))
+    np.testing.assert_array_equal(whole.states.y, again.states.y)
+
+
+def test_a_finished_run_is_read_back(tmp_path):
+    first = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(tmp_path / "run"))
+    second = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(tmp_path / "run"))
+    np.testing.assert_array_equal(first.actions, second.actions)
+
+
+def test_a_half_written_piece_is_not_read(tmp_path):
+    folder = tmp_path / "run"
+    simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+    files = sorted(folder.glob("piece-*.npz"))
+    files[-1].rename(files[-1].with_suffix(".part"))
+    again = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+    np.testing.assert_array_equal(again.actions, simulate(PROBLEM, AGENT, RING, key=4).actions)
+
+
+def test_another_run_is_refused(tmp_path):
+    folder = tmp_path / "run"
+    simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+    with pytest.raises(ValueError, match="belongs to a run with another problem"):
+        simulate(PROBLEM, AGENT, RING, key=5, checkpoint=Checkpoint(folder))
+    other = problems.TopB.random(agents=N, dim=4, budget=2, seed=1)
+    with pytest.raises(ValueError, match="belongs to a run with another problem"):
+        simulate(other, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="holds other files"):
+        simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(tmp_path))
+    assert (tmp_path / "notes.txt").read_text() == "mine"

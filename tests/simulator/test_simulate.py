@@ -1,0 +1,209 @@
+"""The driver: same key, same result; batches, precisions, records, odd horizons, and every refusal."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from droculo import Droculo, Record, Scales, feedback, linearizations, networks, problems, sets, simulate
+from droculo.simulator import engine
+
+N = 4
+PROBLEM = problems.TopB.random(agents=N, dim=5, budget=2, seed=0)
+RING = networks.connect(networks.ring(N))
+
+
+def agent(horizon=40, model="semi_bandit", theta=0.5, **options):
+    options.setdefault("scales", Scales(step=20.0, tolerance=0.1))
+    return Droculo.design(PROBLEM.setting, getattr(feedback, model)(), horizon=horizon, theta=theta, **options)
+
+
+def test_a_batch_of_keys_is_the_runs_of_its_keys():
+    keys = jax.random.split(jax.random.key(9), 3)
+    batch = simulate(PROBLEM, agent(), RING, key=keys)
+    assert batch.actions.shape == (3, 40, N, 5)
+    assert batch.ledger.loo_calls.shape == (3, N)
+    for i, key in enumerate(keys):
+        alone = simulate(PROBLEM, agent(), RING, key=key)
+        np.testing.assert_allclose(batch.actions[i], alone.actions, atol=1e-12)
+        np.testing.assert_array_equal(batch.ledger.loo_calls[i], alone.ledger.loo_calls)
+    assert not np.array_equal(batch.actions[0], batch.actions[1])
+
+
+def test_a_thinned_record_is_a_part_of_the_full_one():
+    full = simulate(PROBLEM, agent(41), RING, key=1, record=Record(queries=True))
+    for every in (2, 7, 100):
+        thin = simulate(PROBLEM, agent(41), RING, key=1, record=Record(every=every, queries=True))
+        np.testing.assert_array_equal(thin.rounds, np.arange(0, 41, every))
+        np.testing.assert_array_equal(thin.actions, full.actions[::every])
+        np.testing.assert_array_equal(thin.decisions, full.decisions[::every])
+        np.testing.assert_array_equal(thin.queries, full.queries[::every])
+    none = simulate(PROBLEM, agent(41), RING, key=1, record=Record(every=0))
+    assert none.actions.shape == (0, N, 5)
+    np.testing.assert_array_equal(none.states.x, full.states.x)
+    np.testing.assert_array_equal(none.ledger.loo_calls, full.ledger.loo_calls)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 5, 13])
+def test_short_and_odd_horizons(horizon):
+    for model in ("full_information", "bandit"):
+        run = simulate(PROBLEM, agent(horizon, model), RING, key=0)
+        assert run.actions.shape == (horizon, N, 5)
+        assert np.all(np.isfinite(run.actions))
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_one_and_two_agents(nodes):
+    problem = problems.TopB.random(agents=nodes, dim=5, budget=2, seed=0)
+    network = networks.connect(networks.ring(nodes))
+    run = simulate(problem, agent(), network, key=0)
+    assert run.actions.shape == (40, nodes, 5)
+    np.testing.assert_array_equal(run.ledger.messages, run.ledger.exchanges * (nodes - 1))
+
+
+def test_the_ledger():
+    run = simulate(PROBLEM, agent(), RING, key=0)  # theta=1/2: slots of 40^(1/4), blocks of 40^(1/4) slots
+    assert (agent().block, agent().slot) == (3, 3)
+    np.testing.assert_array_equal(run.ledger.exchanges, np.full(N, 5))  # 40 rounds in blocks of 9
+    np.testing.assert_array_equal(run.ledger.messages, np.full(N, 10))
+    np.testing.assert_array_equal(run.ledger.bytes, np.full(N, 10 * 2 * 5 * 8))
+    np.testing.assert_array_equal(run.ledger.gradient_queries, np.full(N, 14))  # one for each slot, the short one too
+    np.testing.assert_array_equal(run.ledger.value_queries, np.zeros(N))
+    two = simulate(PROBLEM, agent(model="two_point"), RING, key=0)
+    np.testing.assert_array_equal(two.ledger.value_queries, np.full(N, 80))
+    lean = simulate(PROBLEM, agent(lean=True), RING, key=0)
+    np.testing.assert_array_equal(2 * lean.ledger.bytes, run.ledger.bytes)
+    assert run.ledger.mean()["exchanges"] == 5
+
+
+def test_failing_links_send_fewer_messages():
+    failing = networks.Failing(RING, 0.5)
+    run = simulate(PROBLEM, agent(200, theta=0.6), failing, key=0)
+    sent, possible = run.ledger.messages.sum(), run.ledger.exchanges.sum() * 2
+    assert 0.35 * possible < sent < 0.65 * possible
+    assert sent % 2 == 0, "a link is up for both ends or for neither"
+
+
+def test_a_time_varying_network_alternates():
+    pairs = [networks.from_matrix(m) for m in _matchings()]
+    network = networks.TimeVarying(pairs)
+    run = simulate(PROBLEM, agent(), network, key=0)
+    np.testing.assert_array_equal(run.ledger.messages, run.ledger.exchanges)
+
+
+def _matchings():
+    first = np.kron(np.eye(2), np.full((2, 2), 0.5))
+    order = [1, 2, 3, 0]
+    return first, first[np.ix_(order, order)]
+
+
+def test_float32_stays_close_and_single():
+    double = simulate(PROBLEM, agent(), RING, key=0, record=Record(queries=True))
+    single = simulate(PROBLEM, agent(), RING, key=0, record=Record(queries=True), dtype=np.float32)
+    assert single.actions.dtype == np.float32
+    assert single.ledger.bytes[0] * 2 == double.ledger.bytes[0]
+    assert np.all(np.asarray(jax.vmap(lambda x: PROBLEM.set.contains(x, 1e-5))(single.actions.reshape(-1, 5))))
+
+
+def test_the_users_configuration_is_left_alone():
+    before = jnp.ones(2).dtype
+    simulate(PROBLEM, agent(), RING, key=0)
+    assert jnp.ones(2).dtype == before == jnp.float32
+
+
+def test_chunks_of_slots_do_not_change_the_run(monkeypatch):
+    full = simulate(PROBLEM, agent(50, "bandit", 0.3), RING, key=0)
+    jax.clear_caches()
+    monkeypatch.setattr(engine, "AT_ONCE", 100)
+    chunked = simulate(PROBLEM, agent(50, "bandit", 0.3), RING, key=0)
+    jax.clear_caches()
+    np.testing.assert_allclose(full.actions, chunked.actions, atol=1e-12)
+
+
+def test_data_and_seeds_do_not_recompile():
+    simulate(PROBLEM, agent(), RING, key=0)
+    size = engine.stretch._cached._cache_size()
+    other = problems.TopB.random(agents=N, dim=5, budget=2, seed=77)
+    changed = Droculo.design(
+        other.setting, feedback.semi_bandit(), horizon=40, theta=0.5, scales=Scales(step=3.0, tolerance=0.7)
+    )
+    simulate(other, changed, RING, key=5)
+    assert engine.stretch._cached._cache_size() == size
+
+
+def test_host_sets_run_and_repeat():
+    rng = np.random.default_rng(0)
+    set_ = sets.Polytope(rng.uniform(0, 1, (3, 5)), np.ones(3), np.zeros(5), np.ones(5))
+    problem = problems.from_function(
+        lambda i, t, x: jnp.dot(1 + jnp.cos(i + t + jnp.arange(5.0)), x),
+        set_,
+        linearizations.MonotoneOrigin(),
+        gradient_bound=5.0,
+        value_bound=5.0,
+    )
+    algorithm = Droculo.design(
+        problem.setting, feedback.full_information(), horizon=30, theta=0.7, scales=Scales(step=5.0, tolerance=0.1)
+    )
+    one, two = (simulate(problem, algorithm, RING, key=0, record=Record(queries=True)) for _ in range(2))
+    assert one.ledger.loo_calls.sum() > 0
+    np.testing.assert_array_equal(one.actions, two.actions)
+    assert set_.host.solves == one.ledger.loo_calls.sum() + two.ledger.loo_calls.sum() + _solves_at_design(set_)
+
+
+def _solves_at_design(set_):
+    return 0
+
+
+def with_value(f, **options):
+    return problems.from_function(
+        f, PROBLEM.set, PROBLEM.linearization, gradient_bound=5.0, value_bound=5.0, **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: simulate(PROBLEM, agent(), networks.connect(networks.ring(5)), key=0),
+            ValueError,
+            "4 agents and the network has 5",
+        ),
+        (
+            lambda: simulate(PROBLEM, agent(), RING, key=0, agents=[0, 1]),
+            ValueError,
+            r"one function for each of the 4 nodes; got \(2,\)",
+        ),
+        (lambda: simulate(PROBLEM, agent(), RING, key="seed"), TypeError, "key must be a whole number"),
+        (
+            lambda: simulate(PROBLEM, agent(), RING, key=0, dtype=np.int32),
+            ValueError,
+            "dtype must be float64 or float32; got int32",
+        ),
+        (lambda: Record(every=-1), ValueError, "got every=-1"),
+        (
+            lambda: simulate(problems.TopB.random(agents=N, dim=6, budget=2, seed=0), agent(), RING, key=0),
+            ValueError,
+            "decides 5 coordinates and the problem has 6",
+        ),
+        (
+            lambda: simulate(with_value(lambda i, t, x: x), agent(model="bandit"), RING, key=0),
+            ValueError,
+            r"value of the problem must have shape \(\); got \(5,\)",
+        ),
+        (
+            lambda: simulate(with_value(lambda i, t, x: x.sum() * jnp.nan), agent(), RING, key=0),
+            ValueError,
+            "gradient of agent 0 in round 0 at the starting point is not finite",
+        ),
+        (
+            lambda: simulate(
+                with_value(lambda i, t, x: jnp.where(t > 20, jnp.nan, 1) * x.sum()), agent(), RING, key=0
+            ),
+            FloatingPointError,
+            "stopped being finite between rounds",
+        ),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
