@@ -24,13 +24,13 @@ test: lint  ## lint, type-check and run all tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(READY)  ## ruff and mypy
-	$(BIN)/ruff check src tests examples
-	$(BIN)/ruff format --check src tests examples
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 format: $(READY)  ## let ruff rewrite the sources
-	$(BIN)/ruff check --fix src tests examples
-	$(BIN)/ruff format src tests examples
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

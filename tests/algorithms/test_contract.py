@@ -54,7 +54,7 @@ def test_the_check_notices_a_false_bill():
 
     problem = PROBLEMS["A1"]
     honest = Droculo.design(
-        problem.setting, feedback.full_information(), horizon=20, theta=0.5, scales=Scales(step=20.0)
+        problem.setting, feedback.full_information(), horizon=20, theta=0.5, scales=Scales(step=20.0, tolerance=0.05)
     )
     liar = Forgetful(**{name: getattr(honest, name) for name in honest.__dataclass_fields__})
     with pytest.raises(AssertionError, match="declares a payload of 1 numbers"):

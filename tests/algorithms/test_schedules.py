@@ -133,5 +133,5 @@ def test_value_feedback_asks_the_set_for_its_inner_ball():
         lambda i, t, x: -x.sum(), mystery, linearizations.Concave(), gradient_bound=2.0, value_bound=2.0
     )
     Droculo.design(problem.setting, feedback.full_information(), horizon=10, theta=0.5)
-    with pytest.raises(ValueError, match="does not know its inner_radius.*Pass inner_radius="):
+    with pytest.raises(ValueError, match=r"does not know its inner_radius.*Pass inner_radius="):
         Droculo.design(problem.setting, feedback.bandit(), horizon=10, theta=0.5)

@@ -59,10 +59,10 @@ def test_the_mean_is_the_smoothed_gradient(name, signal):
 def test_the_control_variate_shrinks_the_estimate():
     with double():
         sizes = {}
+        nothing = Past(jnp.asarray(0.0), jnp.asarray(0.0))
         for control in (True, False):
             signal = OnePoint(control).prepare(SETS["budget"], 0.2)
-            past = Past(jnp.asarray(0.0), jnp.asarray(0.0))
-            draws = jax.vmap(lambda k, s=signal: s.estimate(block(s, k, 8), past)[0])(
+            draws = jax.vmap(lambda k, s=signal: s.estimate(block(s, k, 8), nothing)[0])(
                 jax.random.split(jax.random.key(0), 500)
             )
             sizes[control] = float(jnp.mean(jnp.sum(draws**2, axis=1)))

@@ -35,7 +35,7 @@ def weakly_monotone(d, rng, gamma):
 
 
 def non_monotone(d, rng):
-    """Non-negative and DR-submodular, rising and falling: cuts, revenue, and the quadratic of the authors' benchmark."""
+    """Non-negative and DR-submodular, rising and falling: cuts, revenue, and the authors' benchmark quadratic."""
     W = rng.uniform(0, 1, (d, d)) * (rng.uniform(size=(d, d)) < 0.5)
     W = np.triu(W, 1) + np.triu(W, 1).T
     H = -10 * rng.uniform(0, 1, (d, d))

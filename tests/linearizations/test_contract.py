@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.linearizations import functions
 
 from droculo import linearizations as lin
 from droculo import sets
 from droculo.testing import check_linearization
-from tests.linearizations import functions
 
 D = 5
 BUDGET, FACE, SIMPLEX = sets.budget(D, 2.5), sets.budget_face(D, 2.0), sets.Simplex(D)

@@ -57,9 +57,7 @@ def test_strengths_are_the_scaled_laplacian():
 
 
 def test_sizes_of_real_graphs():
-    sizes = [
-        (len(g), g.number_of_edges()) for g in (net.karate(), net.florentine(), net.davis(), net.les_miserables())
-    ]
+    sizes = [(len(g), g.number_of_edges()) for g in (net.karate(), net.florentine(), net.davis(), net.les_miserables())]
     assert sizes == [(34, 78), (15, 20), (32, 89), (77, 254)]
 
 

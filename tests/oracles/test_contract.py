@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import networkx as nx
 import numpy as np
 import pytest
+from tests.reference import oracles as reference
 
 from droculo import oracles, sets
 from droculo.testing import check_oracle
-from tests.reference import oracles as reference
 
 RNG = np.random.default_rng(3)
 SETS = {

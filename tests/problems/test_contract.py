@@ -88,9 +88,7 @@ def test_the_check_notices_a_wrong_optimum():
             "weights of a cut are non-negative",
         ),
         (
-            lambda: problems.WaterFilling(
-                problems.Waves.random(2, 3, low=1, high=2, swing=0, seed=0), [1, 0, 1], 1.0
-            ),
+            lambda: problems.WaterFilling(problems.Waves.random(2, 3, low=1, high=2, swing=0, seed=0), [1, 0, 1], 1.0),
             "positive weights and rates",
         ),
     ],

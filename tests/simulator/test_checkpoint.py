@@ -13,7 +13,7 @@ AGENT = Droculo.design(
 )
 
 
-class Interrupted(Exception):
+class PowerCutError(Exception):
     pass
 
 
@@ -23,7 +23,7 @@ class Unplugged(Checkpoint):
     def save(self, number, arrays):
         super().save(number, arrays)
         if number == self.last:
-            raise Interrupted
+            raise PowerCutError
 
 
 @pytest.mark.parametrize("last", [0, 3, 9])
@@ -32,7 +32,7 @@ def test_resuming_is_bit_identical(tmp_path, last):
     folder = tmp_path / "run"
     broken = Unplugged(folder)
     object.__setattr__(broken, "last", last)
-    with pytest.raises(Interrupted):
+    with pytest.raises(PowerCutError):
         simulate(PROBLEM, AGENT, RING, key=4, record=Record(every=2, queries=True), checkpoint=broken)
     again = simulate(PROBLEM, AGENT, RING, key=4, record=Record(every=2, queries=True), checkpoint=Checkpoint(folder))
     for name in ("rounds", "actions", "decisions", "queries"):

@@ -155,9 +155,7 @@ def _solves_at_design(set_):
 
 
 def with_value(f, **options):
-    return problems.from_function(
-        f, PROBLEM.set, PROBLEM.linearization, gradient_bound=5.0, value_bound=5.0, **options
-    )
+    return problems.from_function(f, PROBLEM.set, PROBLEM.linearization, gradient_bound=5.0, value_bound=5.0, **options)
 
 
 @pytest.mark.parametrize(
@@ -196,9 +194,7 @@ def with_value(f, **options):
             "gradient of agent 0 in round 0 at the starting point is not finite",
         ),
         (
-            lambda: simulate(
-                with_value(lambda i, t, x: jnp.where(t > 20, jnp.nan, 1) * x.sum()), agent(), RING, key=0
-            ),
+            lambda: simulate(with_value(lambda i, t, x: jnp.where(t > 20, jnp.nan, 1) * x.sum()), agent(), RING, key=0),
             FloatingPointError,
             "stopped being finite between rounds",
         ),

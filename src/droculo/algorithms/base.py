@@ -34,7 +34,7 @@ class Ports(Protocol):
         """Play the slot and hear the answers: gradients (order 1) or values (order 0), one per question."""
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
-        """Exchange `tree` with the neighbours and receive the weighted average. `index`: which exchange of the update."""
+        """Send `tree` to the neighbours and receive the weighted average. `index`: which exchange of the update."""
 
 
 class Algorithm(eqx.Module):

@@ -89,9 +89,7 @@ def look_up(linearization: Linearization, feedback: Feedback, theta: float) -> R
             "own, feedbacks those of droculo.feedback."
         )
     if isinstance(entry, Refusal):
-        raise ValueError(
-            f"case {linearization.case} cannot be learned from {feedback.name} feedback: {entry.reason}."
-        )
+        raise ValueError(f"case {linearization.case} cannot be learned from {feedback.name} feedback: {entry.reason}.")
     if not 0 <= theta <= float(entry.theta_max):
         why = " (beyond it, the slots of its query rounds would be longer than a block)" if entry.slots else ""
         raise ValueError(

@@ -125,9 +125,7 @@ class Fixed(Network):
         return self.links.messages(up)
 
 
-def connect(
-    graph: nx.Graph | Edges, weights: Callable[[nx.Graph | Edges], Weights] | ArrayLike = metropolis
-) -> Fixed:
+def connect(graph: nx.Graph | Edges, weights: Callable[[nx.Graph | Edges], Weights] | ArrayLike = metropolis) -> Fixed:
     """The network on a graph, with weights made by a rule, or given for each link in the order of `graph.edges`.
 
     >>> from droculo.networks import ring

@@ -48,7 +48,10 @@ def within_radius(domain: Set, y: Array) -> Array:
 
 
 def lemma_bound(domain: Set, x0: Array, y0: Array, tolerance: Array) -> Array:
-    """Lemma 1's bound on LOO calls, as a float: ceil(27 R^2/eps - 2) max(1, D (D - eps)/(4 eps^2) + 1), D = |x0-y0|^2."""
+    """Lemma 1's bound on LOO calls: ceil(27 R^2/eps - 2) max(1, D (D - eps)/(4 eps^2) + 1) with D = |x0 - y0|^2.
+
+    As a float: it can be too large for an integer.
+    """
     D = jnp.sum((x0 - y0) ** 2)
     inner = jnp.ceil(27 * domain.radius**2 / tolerance - 2)
     return inner * jnp.maximum(1, D * (D - tolerance) / (4 * tolerance**2) + 1)

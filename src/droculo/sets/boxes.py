@@ -211,9 +211,7 @@ def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bo
     if bases:
         free = full < sizes
         if not np.any(free & (sizes > 1)):
-            raise ValueError(
-                "the set is a single point: every group is filled by its capacity; nothing is to decide."
-            )
+            raise ValueError("the set is a single point: every group is filled by its capacity; nothing is to decide.")
         # Within a group the nearest faces are x_i = 0 and x_i = 1; sqrt(n/(n-1)) because we move along the face.
         free &= sizes > 1
         n = sizes[free]

@@ -26,7 +26,8 @@ class Subspace(eqx.Module):
 
         The projection of an isotropic Gaussian is isotropic in the space, so its direction is uniform.
         """
-        inside = self.project(jax.random.normal(key, (dim,)))
+        # A few more than needed: generator loops of 9 to 15 numbers are unrolled, and take seconds to compile.
+        inside = self.project(jax.random.normal(key, (max(dim, 20),))[:dim])
         return inside / jnp.linalg.norm(inside)
 
 

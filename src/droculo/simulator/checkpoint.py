@@ -34,7 +34,8 @@ class Checkpoint:
             owner.write_text(identity + "\n")
         elif owner.read_text().strip() != identity:
             raise ValueError(
-                f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key or record. "
+                f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key or "
+                "record. "
                 "Pass the same ones to go on with that run, or another folder to begin a new one."
             )
         saved = []

@@ -1,4 +1,4 @@
-"""The compiled part of the simulator: agents under vmap, blocks under one loop, nothing per agent or round in Python."""
+"""The compiled part of the simulator: agents under vmap, blocks under one loop, no Python per agent or round."""
 
 from __future__ import annotations
 

@@ -192,9 +192,7 @@ def _questions(algorithm: Algorithm) -> int:
     class Silent:
         def ask(self, played: Any, order: int) -> Array:
             return (
-                jnp.zeros_like(played.points)
-                if order == 1
-                else jnp.zeros(played.points.shape[0], played.points.dtype)
+                jnp.zeros_like(played.points) if order == 1 else jnp.zeros(played.points.shape[0], played.points.dtype)
             )
 
         def mix(self, tree: Any, index: int | Array = 0) -> Any:

@@ -21,9 +21,7 @@ class Record:
 
     def __post_init__(self) -> None:
         if self.every < 0:
-            raise ValueError(
-                f"a record keeps every n-th round, n >= 1, or nothing (every=0); got every={self.every}."
-            )
+            raise ValueError(f"a record keeps every n-th round, n >= 1, or nothing (every=0); got every={self.every}.")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -107,7 +106,7 @@ def _check_causal(problem: Problem, algorithm: Algorithm, network: Network, key:
     if horizon > algorithm.block * algorithm.slot:
         assert not np.array_equal(
             plain.actions, _run(_ChangedFrom(problem, np.asarray(0)), algorithm, network, key).actions
-        ), "changing every function changed no action: nothing is learned."
+        ), "changing every function changed no action: nothing is learned. Check with a longer horizon or longer steps."
 
 
 def _check_relabelling(
@@ -160,8 +159,7 @@ class _Watching:
         if self.problem is None:
             return jnp.zeros_like(played.points) if order == 1 else jnp.zeros(len(played.points), played.points.dtype)
         answers = [
-            self.problem.answer(jnp.asarray(0), t, x, order)
-            for t, x in zip(played.rounds, played.points, strict=True)
+            self.problem.answer(jnp.asarray(0), t, x, order) for t, x in zip(played.rounds, played.points, strict=True)
         ]
         return jnp.stack(answers)
 
@@ -192,7 +190,7 @@ def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
             assert played.actions.shape == (algorithm.slot, problem.set.dim), "a slot has one action for each round."
     assert said == len(asked), f"the algorithm reports {said} LOO calls and made {len(asked)}."
     assert len(ports.sent) == UPDATES * algorithm.exchanges, (
-        f"the algorithm declares {algorithm.exchanges} exchanges an update and made {len(ports.sent)} in {UPDATES} updates."
+        f"the algorithm declares {algorithm.exchanges} exchanges an update; {UPDATES} updates made {len(ports.sent)}."
     )
     assert set(ports.sent) == {algorithm.payload}, (
         f"the algorithm declares a payload of {algorithm.payload} numbers and sent {ports.sent}."

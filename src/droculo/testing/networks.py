@@ -109,9 +109,7 @@ def _check_probe(exchange: int, rate: float, x: Values, z: Values, same: Values,
         (y <= x.max(0) + 1e-12) & (y >= x.min(0) - 1e-12),
         f"{where} must give weighted averages, with weights of at least zero; a value left the range of the inputs.",
     )
-    _need(
-        kept == same, f"{where} must keep identical values bit for bit; it changed them by {abs(kept - same).max()}."
-    )
+    _need(kept == same, f"{where} must keep identical values bit for bit; it changed them by {abs(kept - same).max()}.")
     before, after = _disagreement(x), _disagreement(y)
     _need(
         after <= (rate + 1e-8) * before,

@@ -125,8 +125,8 @@ def _check_comparator(problem: Problem, horizon: int, inside: Vector) -> None:
 
 def _total(problem: Problem, horizon: int, agents: int) -> Callable[[jax.Array], jax.Array]:
     def total(x: jax.Array) -> jax.Array:
-        in_round = jax.vmap(lambda t: jax.vmap(lambda j: problem.value(j, t, x))(jnp.arange(agents)).mean())
-        return in_round(jnp.arange(horizon)).sum()
+        in_round = jax.vmap(lambda t: jnp.mean(jax.vmap(lambda j: problem.value(j, t, x))(jnp.arange(agents))))
+        return jnp.sum(in_round(jnp.arange(horizon)))
 
     compiled: Callable[[jax.Array], jax.Array] = jax.jit(total)
     return compiled

@@ -91,7 +91,9 @@ def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], f
 
 
 def _check_single_precision(set_: Set, directions: Vector, vertices: Vector) -> None:
-    found = _argmaxes(set_, jnp.asarray(directions, jnp.float32))
+    """In a float32 run the set's own numbers are float32 too, and nothing may turn double on the way."""
+    single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if eqx.is_inexact_array(leaf) else leaf, set_)
+    found = _argmaxes(single, jnp.asarray(directions, jnp.float32))
     assert found.dtype == jnp.float32, f"argmax must keep float32; got {found.dtype} for a float32 direction."
     # Near ties may go the other way in float32, so values are compared, not points.
     reached, wanted = (np.sum(directions * np.asarray(points, np.float64), axis=1) for points in (found, vertices))
@@ -132,9 +134,7 @@ def _check_points(set_: Set, vertices: Vector, rng: np.random.Generator) -> None
             _inside(set_, vertex * rng.random(set_.dim), "a point below a point of a set that states down_closed")
 
 
-def _check_subspace(
-    set_: Set, oracle: HostOracle, vertices: Vector, rng: np.random.Generator
-) -> tuple[Vector, Vector]:
+def _check_subspace(set_: Set, oracle: HostOracle, vertices: Vector, rng: np.random.Generator) -> tuple[Vector, Vector]:
     """The subspace against the oracle; returns its samples and the matrix of its projection."""
     space, dim = set_.subspace, set_.dim
     size = max(1.0, float(set_.radius))

@@ -1,0 +1,49 @@
+"""A set of your own in under twenty lines: an ellipsoid, checked against the contract and played on."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from droculo import Droculo, feedback, linearizations, networks, problems, simulate
+from droculo.sets import Full, Geometry, Set
+from droculo.testing import check_set
+
+
+class Ellipsoid(Set):
+    """{x : sum (x_i / axes_i)^2 <= 1}."""
+
+    axes: np.ndarray
+    geometry: Geometry
+
+    def __init__(self, axes):
+        self.axes = np.asarray(axes, float)
+        self.geometry = Geometry(
+            dim=len(axes), radius=max(axes), subspace=Full(len(axes)), center=0.0, inner_radius=min(axes),
+            anchor=0.0, contains_origin=True, down_closed=False,
+        )  # fmt: skip
+
+    def argmax(self, direction):
+        stretched = self.axes * direction
+        return self.axes * stretched / jnp.maximum(jnp.linalg.norm(stretched), 1e-30)
+
+    def contains(self, x, tolerance=1e-9):
+        return jnp.linalg.norm(x / self.axes) <= 1 + tolerance / self.axes.min()
+
+
+def main() -> None:
+    ellipsoid = Ellipsoid([1.0, 2.0, 0.5])
+    check_set(ellipsoid)
+    target = jnp.array([2.0, 2.0, 2.0])
+    problem = problems.from_function(
+        lambda agent, t, x: -jnp.sum((x - target) ** 2),
+        ellipsoid,
+        linearizations.Concave(),
+        gradient_bound=12.0,
+        value_bound=40.0,
+    )
+    agent = Droculo.design(problem.setting, feedback.semi_bandit(), horizon=1000, theta=0.5)
+    run = simulate(problem, agent, networks.connect(networks.ring(5)), key=0)
+    print("the ellipsoid's point nearest to (2, 2, 2), as agent 0 sees it:", np.round(run.actions[-1, 0], 3))
+
+
+if __name__ == "__main__":
+    main()
