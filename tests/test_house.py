@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 import pkgutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import droculo
+from droculo import feedback, linearizations, oracles, problems, sets
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "droculo"
@@ -96,3 +98,31 @@ def test_the_readme_shows_code_that_runs():
     assert blocks
     for block in blocks:
         exec(compile(block.split("```")[0], "README.md", "exec"), {})
+
+
+def concrete(family, package):
+    """Every public member of a family: what its package exports, abstract classes left out."""
+    found = (getattr(package, name) for name in package.__all__)
+    members = {c for c in found if isinstance(c, type) and issubclass(c, family)}
+    return {c for c in members if not inspect.isabstract(c) and not c.__abstractvars__}
+
+
+def test_every_member_of_every_family_is_checked():
+    """The contract tests run on lists; none of the public members may be missing from its list."""
+    from tests.algorithms.test_contract import PAIRS
+    from tests.linearizations.test_contract import CASES as LINEARIZATIONS
+    from tests.oracles.test_contract import PAIRS as PROJECTIONS
+    from tests.problems.test_contract import PROBLEMS
+    from tests.sets.test_contract import CASES as SETS
+
+    listed = {
+        sets.Set: ({type(case[1]) for case in SETS}, sets),
+        linearizations.Linearization: ({type(case[1]) for case in LINEARIZATIONS}, linearizations),
+        oracles.InfeasibleProjection: ({type(oracle) for _, oracle in PROJECTIONS}, oracles),
+        problems.Problem: ({type(problem) for problem in PROBLEMS.values()}, problems),
+    }
+    for family, (checked, package) in listed.items():
+        missing = {c.__name__ for c in concrete(family, package) - checked}
+        assert not missing, f"no contract test runs on {missing}"
+    learnable = {pair for pair, row in feedback.TABLE_1.items() if isinstance(row, feedback.Row)}
+    assert {(case, getattr(feedback, model)().name) for case, model in PAIRS} == learnable

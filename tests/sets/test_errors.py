@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from droculo import sets
-from droculo.sets import polytope
+from droculo.sets import inequalities, polytope
 
 ONE, NO_ROWS = np.ones((1, 2)), (np.zeros((0, 2)), [])
 square = nx.cycle_graph(4)
@@ -121,6 +121,6 @@ def test_a_solver_that_fails_says_so() -> None:
 def test_a_polytope_too_thin_for_a_ball_says_so() -> None:
     rows, limits = np.concatenate([np.eye(2), -np.eye(2)]), np.array([1.0, 1.0, -1.0, 0.0])
     with pytest.raises(RuntimeError, match=r"a ball of positive radius inside it.*Rescale the coordinates"):
-        polytope._inner_ball(rows, limits, np.zeros(4, bool), np.eye(2))
+        inequalities.inner_ball(rows, limits, np.zeros(4, bool), np.eye(2))
     with pytest.raises(RuntimeError, match="its point of least sup-norm"):
-        polytope._least_max(rows, np.array([1.0, 1.0, -2.0, 0.0]), np.zeros(4, bool))
+        inequalities.least_max(rows, np.array([1.0, 1.0, -2.0, 0.0]), np.zeros(4, bool))

@@ -1,5 +1,7 @@
 """The driver: same key, same result; batches, precisions, records, odd horizons, and every refusal."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -113,10 +115,8 @@ def test_the_users_configuration_is_left_alone():
 
 def test_chunks_of_slots_do_not_change_the_run(monkeypatch):
     full = simulate(PROBLEM, agent(50, "bandit", 0.3), RING, key=0)
-    jax.clear_caches()
-    monkeypatch.setattr(engine, "AT_ONCE", 100)
+    monkeypatch.setattr(sys.modules["droculo.simulator.simulate"], "AT_ONCE", 100)
     chunked = simulate(PROBLEM, agent(50, "bandit", 0.3), RING, key=0)
-    jax.clear_caches()
     np.testing.assert_allclose(full.actions, chunked.actions, atol=1e-12)
 
 

@@ -145,3 +145,19 @@ class Geometry(eqx.Module):
         self.origin = vector(origin)
         self.contains_origin = bool(contains_origin)
         self.down_closed = bool(down_closed)
+
+
+def check_vector(name: str, argument: str, value: ArrayLike | None, dim: int) -> None:
+    if value is not None and np.shape(value) not in ((), (dim,)):
+        raise ValueError(
+            f"{name} got {argument} of shape {np.shape(value)}, and the set has {dim} coordinates. "
+            f"Pass a vector of shape ({dim},), or one number for all coordinates."
+        )
+
+
+def check_ball(name: str, center: ArrayLike | None, inner_radius: float | None, dim: int) -> None:
+    check_vector(name, "center", center, dim)
+    if (center is None) != (inner_radius is None):
+        raise ValueError(f"{name} got only one of center and inner_radius. Pass both: together they are a ball in K.")
+    if inner_radius is not None and not 0 < inner_radius < np.inf:
+        raise ValueError(f"{name} needs a positive, finite inner_radius; got {inner_radius}.")

@@ -10,14 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, eye_array, hstack
 
 from droculo.sets.geometry import Full, Geometry, Span, Subspace, Vector
 from droculo.sets.host import Host, HostSet
-
-#: How far a set is blown up to see whether an inequality is ever loose: widths far below 1/STRETCH count as flat.
-STRETCH = 1e6
+from droculo.sets.inequalities import inner_ball, least_max, tight_rows
 
 
 class _Simplex(Host):
@@ -130,7 +126,7 @@ class Polytope(HostSet):
         limits = np.concatenate([self.b, self.b_eq, self.upper, -self.lower])
         equal = np.zeros(len(matrix), bool)
         equal[len(self.A) : len(self.A) + len(self.A_eq)] = True
-        equal = _tight_rows(matrix, limits, equal)  # raises where the set is empty
+        equal = tight_rows(matrix, limits, equal)  # raises where the set is empty
         inner = np.concatenate([np.full(len(self.b), -np.inf), self.b_eq])
         outer = np.concatenate([self.b, self.b_eq])
         self.host = _Simplex(matrix[: len(inner)], inner, outer, self.lower, self.upper)
@@ -152,7 +148,7 @@ class Polytope(HostSet):
                 "Check the equalities and the bounds."
             )
         basis = subspace.basis if isinstance(subspace, Span) else np.eye(dim)
-        center, inner_radius = _inner_ball(matrix, limits, equal, basis)
+        center, inner_radius = inner_ball(matrix, limits, equal, basis)
         least = np.array([self.host.solve(-row)[i] for i, row in enumerate(np.eye(dim))])
         most = np.array([self.host.solve(row)[i] for i, row in enumerate(np.eye(dim))])
         least = np.where(np.abs(least) <= 1e-12, 0.0, least)
@@ -163,7 +159,7 @@ class Polytope(HostSet):
         elif origin is not None:
             anchor = origin
         else:
-            anchor = np.clip(_least_max(matrix, limits, equal), self.lower, self.upper)
+            anchor = np.clip(least_max(matrix, limits, equal), self.lower, self.upper)
         down = np.all(self.lower == 0) and np.all(self.A >= 0) and np.all(self.b >= 0) and not len(self.A_eq)
         return Geometry(
             dim=dim,
@@ -215,109 +211,3 @@ def _bounds(lower: ArrayLike, upper: ArrayLike, dim: int) -> tuple[Vector, Vecto
             "direction; got NaN or infinity. Pass bounds that the other constraints imply."
         )
     return low, high
-
-
-def _tight_rows(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The rows that every point of the set meets with equality; raises where the set has no point.
-
-    In the cone over the set, (x, tau) with M x + s <= h tau and tau >= 1, every row that is loose somewhere
-    can have s = 1 at once, so maximising sum min(s, 1) finds all of them in one linear program.
-    """
-    rows, goals, _ = _scaled(matrix, limits)
-    dim, loose = rows.shape[1], np.flatnonzero(~equal)
-    feasible = _solve(np.zeros(dim), rows[~equal], goals[~equal], rows[equal], goals[equal])
-    if feasible is None:
-        raise ValueError(
-            f"the polytope is empty: no point meets its {int(np.sum(~equal)) - 2 * dim} inequalities, "
-            f"{int(np.sum(equal))} equalities and bounds together. Check the signs of A and b, and lower <= upper."
-        )
-    blocks = [csr_array(rows[~equal]), csr_array(-goals[~equal][:, None]), eye_array(len(loose))]
-    found = _solve(
-        np.concatenate([np.zeros(dim + 1), -np.ones(len(loose))]),
-        hstack(blocks, format="csr"),
-        np.zeros(len(loose)),
-        np.hstack([rows[equal], -goals[equal][:, None], np.zeros((int(equal.sum()), len(loose)))]),
-        np.zeros(int(equal.sum())),
-        [(None, None)] * dim + [(1.0, STRETCH)] + [(0.0, 1.0)] * len(loose),
-    )
-    if found is None:  # the plain program above had a solution, so this one has: keep what is known
-        return equal
-    tight = equal.copy()
-    tight[loose[found[dim + 1 :] <= 1e-3]] = True
-    return tight
-
-
-def _inner_ball(matrix: Vector, limits: Vector, equal: NDArray[np.bool_], basis: Vector) -> tuple[Vector, float]:
-    """The centre and radius of a largest ball within the affine hull (Chebyshev's centre).
-
-    A ball of radius r of the hull around c meets row a iff <a, c> + r |P a| <= h, with P the projection
-    onto the hull's directions (the columns of `basis`).
-    """
-    rows, goals, size = _scaled(matrix, limits)
-    reach = np.linalg.norm(rows @ basis, axis=1)
-    moving = ~equal & (reach > 1e-9)
-    found = _solve(
-        np.append(np.zeros(rows.shape[1]), -1.0),
-        np.column_stack([rows[~equal], np.where(moving, reach, 0.0)[~equal]]),
-        goals[~equal],
-        np.column_stack([rows[equal], np.zeros(int(equal.sum()))]),
-        goals[equal],
-    )
-    if found is None:
-        raise _unsolved("a ball of positive radius inside it")
-    center = found[:-1]
-    # The solver meets equalities up to its tolerance: put the centre back onto the hull, then measure.
-    off = np.linalg.lstsq(rows[equal], goals[equal] - rows[equal] @ center, rcond=None)[0] if np.any(equal) else 0.0
-    center = center + off
-    radius = float(np.min((goals - rows @ center)[moving] / reach[moving]))
-    if not radius > 0:
-        raise _unsolved("a ball of positive radius inside it")
-    return center * size, radius * size
-
-
-def _least_max(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> Vector:
-    """A point of least sup-norm: min { t : -t <= x <= t, x in the set }."""
-    rows, goals, size = _scaled(matrix, limits)
-    dim = rows.shape[1]
-    both = np.concatenate([np.eye(dim), -np.eye(dim)])
-    found = _solve(
-        np.append(np.zeros(dim), 1.0),
-        np.block([[rows[~equal], np.zeros((int(np.sum(~equal)), 1))], [both, -np.ones((2 * dim, 1))]]),
-        np.concatenate([goals[~equal], np.zeros(2 * dim)]),
-        np.column_stack([rows[equal], np.zeros(int(equal.sum()))]),
-        goals[equal],
-    )
-    if found is None:
-        raise _unsolved("its point of least sup-norm")
-    return found[:-1] * size
-
-
-def _scaled(matrix: Vector, limits: Vector) -> tuple[Vector, Vector, float]:
-    """Rows of unit norm and coordinates of unit size; the bounds are the last 2 d rows."""
-    size = float(np.abs(limits[-2 * matrix.shape[1] :]).max()) or 1.0
-    norms = np.linalg.norm(matrix, axis=1)
-    norms[norms == 0] = 1.0
-    return matrix / norms[:, None], limits / norms / size, size
-
-
-def _solve(
-    cost: Vector, A: Any, b: Vector, A_eq: ArrayLike, b_eq: Vector, bounds: list[Any] | None = None
-) -> Vector | None:
-    result = linprog(
-        cost,
-        A_ub=A,
-        b_ub=b,
-        A_eq=A_eq if len(b_eq) else None,
-        b_eq=b_eq if len(b_eq) else None,
-        bounds=bounds or (None, None),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
-    )
-    return None if result.x is None else np.asarray(result.x, np.float64)
-
-
-def _unsolved(what: str) -> RuntimeError:
-    return RuntimeError(
-        f"HiGHS did not find {what} for the polytope: its numbers are too far apart in size, or it is too thin. "
-        "Rescale the coordinates, or turn nearly tied inequalities into equalities (A_eq, b_eq)."
-    )

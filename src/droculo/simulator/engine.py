@@ -16,9 +16,6 @@ from droculo.simulator.trajectory import Record
 
 AXIS = "agents"
 
-#: Slots of a block are played at once as long as their plays stay below this many numbers.
-AT_ONCE = 1 << 22
-
 
 class Shape(NamedTuple):
     """What a compiled stretch of blocks depends on: equal blocks of `slots` slots, then one shorter slot or none."""
@@ -27,6 +24,7 @@ class Shape(NamedTuple):
     slots: int
     short: int
     record: Record
+    at_once: int  # slots are played side by side as long as their plays stay below this many numbers
 
 
 class Bill(NamedTuple):
@@ -146,7 +144,7 @@ def _play(world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: 
         return jax.tree.map(jnp.add, a, b)
 
     numbers = world.agents.shape[0] * length * algorithm.domain.dim
-    chunk = max(1, min(shape.slots, AT_ONCE // numbers))
+    chunk = max(1, min(shape.slots, shape.at_once // numbers))
     whole, rest = divmod(shape.slots, chunk)
     shares = []
     if whole:

@@ -17,10 +17,13 @@ from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.simulator.checkpoint import Checkpoint, fingerprint
 from droculo.simulator.engine import Shape, World, begin, stretch
+from droculo.simulator.inputs import as_keys, cast, check, check_answers, check_finite
 from droculo.simulator.trajectory import Ledger, Record, Trajectory
 
 #: A run is cut into about this many compiled pieces: the steps of the progress bar and of checkpoints.
 PIECES = 20
+#: Slots of a block are played side by side as long as their plays stay below this many numbers.
+AT_ONCE = 1 << 22
 
 
 class Piece(NamedTuple):
@@ -58,15 +61,15 @@ def simulate(
     (100, 4, 6)
     """
     record = record or Record()
-    keys, batched = _as_keys(key)
+    keys, batched = as_keys(key)
     identities = np.arange(network.n_agents) if agents is None else np.asarray(agents, np.int64)
     kind = np.dtype(dtype)
-    _check(problem, algorithm, network, identities, kind)
+    check(problem, algorithm, network, identities, kind)
     began = time.perf_counter()
     with jax.enable_x64(kind == np.float64):
-        parts = jax.tree.map(lambda leaf: _cast(leaf, kind), (problem, algorithm, network))
+        parts = jax.tree.map(lambda leaf: cast(leaf, kind), (problem, algorithm, network))
         world = World(*parts, jnp.asarray(identities))
-        _check_answers(world)
+        check_answers(world)
         states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *leaf.shape)), begin(world))
         plan = _pieces(algorithm, record)
         saved: list[dict[str, np.ndarray]] = []
@@ -95,7 +98,7 @@ def simulate(
                     world, piece.shape, states, keys, jnp.asarray(piece.start), jnp.asarray(piece.blocks)
                 )
                 arrays = _to_host(bill, kept, piece)
-                _check_finite(states, piece)
+                check_finite(states, piece.start, piece.rounds)
                 if checkpoint is not None:
                     leaves = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
                     checkpoint.save(number, arrays | leaves)
@@ -112,13 +115,13 @@ def _pieces(algorithm: Algorithm, record: Record) -> list[Piece]:
     pieces = []
     if blocks:
         capacity = -(-blocks // PIECES)
-        shape = Shape(capacity, algorithm.block, 0, record)
+        shape = Shape(capacity, algorithm.block, 0, record, AT_ONCE)
         for first in range(0, blocks, capacity):
             number = min(capacity, blocks - first)
             pieces.append(Piece(shape, first * length, number, number * length))
     if rest:
         slots, short = divmod(rest, algorithm.slot)
-        pieces.append(Piece(Shape(1, slots, short, record), blocks * length, 1, rest))
+        pieces.append(Piece(Shape(1, slots, short, record, AT_ONCE), blocks * length, 1, rest))
     return pieces
 
 
@@ -202,68 +205,3 @@ def _questions(algorithm: Algorithm) -> int:
         return algorithm.play(Silent(), algorithm.init(), jnp.zeros((), int), algorithm.slot, jax.random.key(0))[1]
 
     return int(jax.eval_shape(play).points.shape[0])
-
-
-def _cast(leaf: Any, kind: np.dtype) -> Any:
-    if isinstance(leaf, np.ndarray | np.generic | jax.Array) and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return jnp.asarray(leaf, kind) if np.issubdtype(leaf.dtype, np.floating) else jnp.asarray(leaf)
-    return leaf
-
-
-def _as_keys(key: Array | int) -> tuple[Array, bool]:
-    if isinstance(key, int | np.integer):
-        key = jax.random.key(int(key))
-    if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)) or key.ndim > 1:
-        raise TypeError(
-            "key must be a whole number, a JAX random key such as jax.random.key(0), or a batch of keys such as "
-            f"jax.random.split(jax.random.key(0), 8); got {type(key).__name__}."
-        )
-    return (key, True) if key.ndim == 1 else (key[None], False)
-
-
-def _check(
-    problem: Problem, algorithm: Algorithm, network: Network, identities: NDArray[np.int64], kind: np.dtype
-) -> None:
-    if kind not in (np.float64, np.float32):
-        raise ValueError(f"dtype must be float64 or float32; got {kind}.")
-    if algorithm.domain.dim != problem.set.dim:
-        raise ValueError(
-            f"the algorithm decides {algorithm.domain.dim} coordinates and the problem has {problem.set.dim}. "
-            "Design the algorithm from problem.setting."
-        )
-    if identities.shape != (network.n_agents,):
-        raise ValueError(
-            f"agents must name one function for each of the {network.n_agents} nodes; got {identities.shape}."
-        )
-    if problem.agents is not None and not np.all((identities >= 0) & (identities < problem.agents)):
-        raise ValueError(
-            f"the problem is posed for {problem.agents} agents and the network has {network.n_agents} nodes. "
-            "Make both with the same number, or say with agents=... which function each node has."
-        )
-
-
-def _check_answers(world: World) -> None:
-    """Ask once before any work starts: does the oracle answer with finite numbers of the right shape?"""
-    algorithm, problem = world.algorithm, world.problem
-    point = algorithm.decision(algorithm.init())
-    expected = point.shape if algorithm.order == 1 else ()
-    answer = problem.answer(world.agents[0], jnp.asarray(0), point, algorithm.order)
-    what = "gradient" if algorithm.order == 1 else "value"
-    if answer.shape != expected:
-        raise ValueError(
-            f"the {what} of the problem must have shape {expected}; got {answer.shape}. Return one number from f."
-        )
-    if not bool(jnp.all(jnp.isfinite(answer))):
-        raise ValueError(
-            f"the {what} of agent {int(world.agents[0])} in round 0 at the starting point is not finite. "
-            "Check f there, or start elsewhere with start=..."
-        )
-
-
-def _check_finite(states: Any, piece: Piece) -> None:
-    leaves = [leaf for leaf in jax.tree.leaves(states) if jnp.issubdtype(leaf.dtype, jnp.floating)]
-    if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in leaves):
-        raise FloatingPointError(
-            f"an agent's state stopped being finite between rounds {piece.start} and {piece.start + piece.rounds - 1}: "
-            "the problem answered with NaN or infinity there. Pieces saved by a checkpoint before that are intact."
-        )

@@ -124,9 +124,11 @@ def _check_comparator(problem: Problem, horizon: int, inside: Vector) -> None:
 
 
 def _total(problem: Problem, horizon: int, agents: int) -> Callable[[jax.Array], jax.Array]:
-    def total(x: jax.Array) -> jax.Array:
-        in_round = jax.vmap(lambda t: jnp.mean(jax.vmap(lambda j: problem.value(j, t, x))(jnp.arange(agents))))
-        return jnp.sum(in_round(jnp.arange(horizon)))
+    """x -> (1/N) sum over rounds and agents of f(x)."""
+    every = jnp.stack([grid.ravel() for grid in jnp.meshgrid(jnp.arange(agents), jnp.arange(horizon))])
 
-    compiled: Callable[[jax.Array], jax.Array] = jax.jit(total)
-    return compiled
+    @jax.jit
+    def total(x: jax.Array) -> jax.Array:
+        return jnp.sum(jax.vmap(problem.value, (0, 0, None))(every[0], every[1], x)) / agents
+
+    return total

@@ -1,0 +1,121 @@
+"""What linear programs tell about {x : M x <= h}: its affine hull, its inner ball, its point of least sup-norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack
+
+from droculo.sets.geometry import Vector
+
+#: How far a set is blown up to see whether an inequality is ever loose: widths far below 1/STRETCH count as flat.
+STRETCH = 1e6
+
+
+def tight_rows(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The rows that every point of the set meets with equality; raises where the set has no point.
+
+    In the cone over the set, (x, tau) with M x + s <= h tau and tau >= 1, every row that is loose somewhere
+    can have s = 1 at once, so maximising sum min(s, 1) finds all of them in one linear program.
+    """
+    rows, goals, _ = _scaled(matrix, limits)
+    dim, loose = rows.shape[1], np.flatnonzero(~equal)
+    feasible = _solve(np.zeros(dim), rows[~equal], goals[~equal], rows[equal], goals[equal])
+    if feasible is None:
+        raise ValueError(
+            f"the polytope is empty: no point meets its {int(np.sum(~equal)) - 2 * dim} inequalities, "
+            f"{int(np.sum(equal))} equalities and bounds together. Check the signs of A and b, and lower <= upper."
+        )
+    blocks = [csr_array(rows[~equal]), csr_array(-goals[~equal][:, None]), eye_array(len(loose))]
+    found = _solve(
+        np.concatenate([np.zeros(dim + 1), -np.ones(len(loose))]),
+        hstack(blocks, format="csr"),
+        np.zeros(len(loose)),
+        np.hstack([rows[equal], -goals[equal][:, None], np.zeros((int(equal.sum()), len(loose)))]),
+        np.zeros(int(equal.sum())),
+        [(None, None)] * dim + [(1.0, STRETCH)] + [(0.0, 1.0)] * len(loose),
+    )
+    if found is None:  # the plain program above had a solution, so this one has: keep what is known
+        return equal
+    tight = equal.copy()
+    tight[loose[found[dim + 1 :] <= 1e-3]] = True
+    return tight
+
+
+def inner_ball(matrix: Vector, limits: Vector, equal: NDArray[np.bool_], basis: Vector) -> tuple[Vector, float]:
+    """The centre and radius of a largest ball within the affine hull (Chebyshev's centre).
+
+    A ball of radius r of the hull around c meets row a iff <a, c> + r |P a| <= h, with P the projection
+    onto the hull's directions (the columns of `basis`).
+    """
+    rows, goals, size = _scaled(matrix, limits)
+    reach = np.linalg.norm(rows @ basis, axis=1)
+    moving = ~equal & (reach > 1e-9)
+    found = _solve(
+        np.append(np.zeros(rows.shape[1]), -1.0),
+        np.column_stack([rows[~equal], np.where(moving, reach, 0.0)[~equal]]),
+        goals[~equal],
+        np.column_stack([rows[equal], np.zeros(int(equal.sum()))]),
+        goals[equal],
+    )
+    if found is None:
+        raise _unsolved("a ball of positive radius inside it")
+    center = found[:-1]
+    # The solver meets equalities up to its tolerance: put the centre back onto the hull, then measure.
+    off = np.linalg.lstsq(rows[equal], goals[equal] - rows[equal] @ center, rcond=None)[0] if np.any(equal) else 0.0
+    center = center + off
+    radius = float(np.min((goals - rows @ center)[moving] / reach[moving]))
+    if not radius > 0:
+        raise _unsolved("a ball of positive radius inside it")
+    return center * size, radius * size
+
+
+def least_max(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> Vector:
+    """A point of least sup-norm: min { t : -t <= x <= t, x in the set }."""
+    rows, goals, size = _scaled(matrix, limits)
+    dim = rows.shape[1]
+    both = np.concatenate([np.eye(dim), -np.eye(dim)])
+    found = _solve(
+        np.append(np.zeros(dim), 1.0),
+        np.block([[rows[~equal], np.zeros((int(np.sum(~equal)), 1))], [both, -np.ones((2 * dim, 1))]]),
+        np.concatenate([goals[~equal], np.zeros(2 * dim)]),
+        np.column_stack([rows[equal], np.zeros(int(equal.sum()))]),
+        goals[equal],
+    )
+    if found is None:
+        raise _unsolved("its point of least sup-norm")
+    return found[:-1] * size
+
+
+def _scaled(matrix: Vector, limits: Vector) -> tuple[Vector, Vector, float]:
+    """Rows of unit norm and coordinates of unit size; the bounds are the last 2 d rows."""
+    size = float(np.abs(limits[-2 * matrix.shape[1] :]).max()) or 1.0
+    norms = np.linalg.norm(matrix, axis=1)
+    norms[norms == 0] = 1.0
+    return matrix / norms[:, None], limits / norms / size, size
+
+
+def _solve(
+    cost: Vector, A: Any, b: Vector, A_eq: ArrayLike, b_eq: Vector, bounds: list[Any] | None = None
+) -> Vector | None:
+    result = linprog(
+        cost,
+        A_ub=A,
+        b_ub=b,
+        A_eq=A_eq if len(b_eq) else None,
+        b_eq=b_eq if len(b_eq) else None,
+        bounds=bounds or (None, None),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
+    )
+    return None if result.x is None else np.asarray(result.x, np.float64)
+
+
+def _unsolved(what: str) -> RuntimeError:
+    return RuntimeError(
+        f"HiGHS did not find {what} for the polytope: its numbers are too far apart in size, or it is too thin. "
+        "Rescale the coordinates, or turn nearly tied inequalities into equalities (A_eq, b_eq)."
+    )
