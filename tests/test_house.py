@@ -109,7 +109,7 @@ def concrete(family, package):
 
 def test_every_member_of_every_family_is_checked():
     """The contract tests run on lists; none of the public members may be missing from its list."""
-    from tests.algorithms.test_contract import PAIRS
+    from tests.designs import PAIRS
     from tests.linearizations.test_contract import CASES as LINEARIZATIONS
     from tests.oracles.test_contract import PAIRS as PROJECTIONS
     from tests.problems.test_contract import PROBLEMS

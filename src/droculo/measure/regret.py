@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,23 +29,33 @@ class Regret:
     total: NDArray[np.float64]  # (..., agents)
 
 
+def network_reward(problem: Problem, agents: Array, t: Array, points: Array) -> Array:
+    """(1/N) sum_j f_{t,j}(x) for every row x of `points`."""
+    return jax.vmap(lambda x: jnp.mean(jax.vmap(lambda j: problem.value(j, t, x))(agents)))(points)
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _rewards(problem: Problem, agents: Array, rounds: Array, actions: Array) -> Array:
+    return jax.lax.map(lambda pair: network_reward(problem, agents, *pair), (rounds, actions), batch_size=64)
+
+
 def rewards(problem: Problem, trajectory: Trajectory) -> NDArray[np.float64]:
     """(1/N) sum_j f_{t,j}(a_t^i) for every recorded round t and every agent i."""
     with double():
-        agents = jnp.asarray(trajectory.agents)
-
-        def in_round(t: Array, actions: Array) -> Array:
-            def network_average(action: Array) -> Array:
-                return jnp.mean(jax.vmap(lambda j: problem.value(j, t, action))(agents))
-
-            return jax.vmap(network_average)(actions)
-
-        def one_run(actions: Array) -> Array:
-            return jax.lax.map(lambda pair: in_round(*pair), (jnp.asarray(trajectory.rounds), actions), batch_size=64)
-
+        agents, rounds = jnp.asarray(trajectory.agents), jnp.asarray(trajectory.rounds)
         actions = jnp.asarray(trajectory.actions, jnp.float64)
-        run = jax.jit(jax.vmap(one_run) if actions.ndim == 4 else one_run)
-        return np.asarray(run(actions))
+        if actions.ndim == 4:
+            return np.stack([np.asarray(_rewards(problem, agents, rounds, run)) for run in actions])
+        return np.asarray(_rewards(problem, agents, rounds, actions))
+
+
+def need_all_rounds(trajectory: Trajectory, what: str) -> None:
+    """Refuse a thinned record."""
+    if len(trajectory.rounds) != trajectory.horizon:
+        raise ValueError(
+            f"{what} adds up all {trajectory.horizon} rounds, and {len(trajectory.rounds)} were recorded. "
+            "Run with record=Record(every=1)."
+        )
 
 
 def regret(problem: Problem, trajectory: Trajectory, *, alpha: float | None = None) -> Regret:
@@ -52,11 +63,7 @@ def regret(problem: Problem, trajectory: Trajectory, *, alpha: float | None = No
 
     `alpha` is that of the problem's class on its own set unless another is given.
     """
-    if len(trajectory.rounds) != trajectory.horizon:
-        raise ValueError(
-            f"regret adds up all {trajectory.horizon} rounds, and {len(trajectory.rounds)} were recorded. "
-            "Run with record=Record(every=1)."
-        )
+    need_all_rounds(trajectory, "regret")
     comparator = problem.comparator(trajectory.horizon, len(trajectory.agents))
     if comparator is None:
         raise ValueError(

@@ -1,0 +1,57 @@
+"""Growth exponents: the slope of log y against log T, with an interval over seeds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+
+class Rate(NamedTuple):
+    """y grows like T^slope; `low` and `high` bound the slope with the given confidence over seeds."""
+
+    slope: float
+    low: float
+    high: float
+    local: NDArray[np.float64]  # slopes between neighbouring horizons, of the mean over seeds
+    seeds: int
+
+
+def rate(horizons: ArrayLike, measured: ArrayLike, *, confidence: float = 0.95) -> Rate:
+    """Fit log(measured) = slope log(horizon) + constant; `measured` is (horizons,) or (seeds, horizons).
+
+    Each seed has a slope of its own, and the interval is Student's over them; with one seed it is that of the
+    regression's residuals (two points leave none, and the interval is then infinite). What is not positive has no
+    logarithm: it is refused, never dropped.
+
+    >>> round(rate([10, 100, 1000], [2.0, 2.0 * 10**0.5, 20.0]).slope, 3)
+    0.5
+    """
+    T = np.asarray(horizons, np.float64)
+    y = np.atleast_2d(np.asarray(measured, np.float64))
+    if T.ndim != 1 or len(T) < 2 or y.shape[1] != len(T) or np.any(np.diff(T) <= 0) or T[0] <= 0:
+        raise ValueError(
+            f"a rate needs two or more growing, positive horizons and one measurement for each; got horizons of shape "
+            f"{T.shape} and measurements of shape {y.shape}."
+        )
+    if not np.all(np.isfinite(y) & (y > 0)):
+        seed, where = (int(i) for i in np.argwhere(~(np.isfinite(y) & (y > 0)))[0])
+        raise ValueError(
+            f"a growth exponent is fitted to positive numbers; got {y[seed, where]:g} at horizon {T[where]:g} "
+            f"(seed {seed}). alpha-regret is often negative, since methods beat their guarantee: fit the certificate "
+            "instead."
+        )
+    x, logs = np.log(T), np.log(y)
+    slopes = np.array([np.polyfit(x, row, 1)[0] for row in logs])
+    slope = float(slopes.mean())
+    if len(slopes) > 1:
+        margin = stats.t.ppf((1 + confidence) / 2, len(slopes) - 1) * stats.sem(slopes)
+    elif len(T) > 2:
+        fit = stats.linregress(x, logs[0])
+        margin = stats.t.ppf((1 + confidence) / 2, len(T) - 2) * fit.stderr
+    else:
+        margin = np.inf
+    local = np.diff(np.log(y.mean(axis=0))) / np.diff(x)
+    return Rate(slope, slope - float(margin), slope + float(margin), local, len(slopes))

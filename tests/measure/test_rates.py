@@ -1,0 +1,64 @@
+"""Slopes are recovered with honest intervals, and what has no slope is refused."""
+
+import numpy as np
+import pytest
+
+from droculo import Droculo, Record, feedback, measure, networks, problems, simulate
+
+T = 2 ** np.arange(6, 13)
+
+
+def test_a_power_law_is_recovered():
+    found = measure.rate(T, 3.0 * T**0.75)
+    assert found.slope == pytest.approx(0.75)
+    assert found.low == pytest.approx(0.75)
+    np.testing.assert_allclose(found.local, 0.75)
+
+
+def test_the_interval_covers():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(400):
+        found = measure.rate(T, T**0.5 * np.exp(0.2 * rng.standard_normal((6, len(T)))))
+        hits += found.low <= 0.5 <= found.high
+    assert 0.91 <= hits / 400 <= 0.985
+    single = sum(
+        f.low <= 0.5 <= f.high
+        for f in (measure.rate(T, T**0.5 * np.exp(0.2 * rng.standard_normal(len(T)))) for _ in range(400))
+    )
+    assert 0.91 <= single / 400 <= 0.985
+
+
+def test_two_points_say_nothing_of_their_error():
+    found = measure.rate([10, 100], [1.0, 10.0])
+    assert found.slope == pytest.approx(1.0)
+    assert found.high == np.inf
+
+
+@pytest.mark.parametrize(
+    ("horizons", "measured", "message"),
+    [
+        ([10, 100], [1.0, -2.0], "fitted to positive numbers; got -2 at horizon 100"),
+        ([10, 100], [1.0, np.nan], "got nan at horizon 100"),
+        ([10, 100], [0.0, 1.0], "got 0 at horizon 10"),
+        ([10], [1.0], "two or more growing, positive horizons"),
+        ([100, 10], [1.0, 2.0], "two or more growing, positive horizons"),
+        ([10, 100], [1.0, 2.0, 3.0], "one measurement for each"),
+    ],
+)
+def test_refusals(horizons, measured, message):
+    with pytest.raises(ValueError, match=message):
+        measure.rate(horizons, measured)
+
+
+def test_consensus_and_feasibility():
+    problem = problems.TopB.random(agents=5, dim=6, budget=2, seed=0)
+    agent = Droculo.design(problem.setting, feedback.bandit(), horizon=40, theta=0.5)
+    run = simulate(problem, agent, networks.connect(networks.ring(5)), key=0, record=Record(queries=True))
+    gap = measure.consensus_gap(run)
+    assert gap.shape == (40,)
+    assert gap[0] == 0
+    assert gap[-1] > 0
+    assert measure.infeasible(problem.set, run) == 0
+    run.actions[3, 2] = 2.0
+    assert measure.infeasible(problem.set, run) == 1
