@@ -1,5 +1,7 @@
 """Every (case, feedback) pair that can be learned, in one small design; tests that share it share its program."""
 
+import numpy as np
+
 from droculo import Droculo, Scales, feedback, networks, problems
 
 N, T = 4, 36
@@ -25,3 +27,10 @@ def design(case, model, **options):
     scales = Scales(step=20.0 if model in FIRST_ORDER else 60.0, tolerance=0.1)
     settings = {"horizon": T, "theta": 0.6, "scales": scales} | options
     return Droculo.design(PROBLEMS[case].setting, getattr(feedback, model)(), **settings)
+
+
+def matchings():
+    """Two networks of pairs, neither of them connected; together they are."""
+    first = np.kron(np.eye(2), np.full((2, 2), 0.5))
+    order = [1, 2, 3, 0]
+    return first, first[np.ix_(order, order)]

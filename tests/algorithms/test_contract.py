@@ -3,9 +3,9 @@
 import equinox as eqx
 import numpy as np
 import pytest
-from tests.designs import PAIRS, PROBLEMS, RING, design
+from tests.designs import PAIRS, PROBLEMS, RING, design, matchings
 
-from droculo import Droculo, Scales, oracles
+from droculo import Droculo, Scales, networks, oracles
 from droculo.testing import check_algorithm
 
 
@@ -24,6 +24,13 @@ def test_lean_exchange_sends_half():
 
 def test_the_papers_oracle():
     check_algorithm(PROBLEMS["A3"], design("A3", "semi_bandit", oracle=oracles.Paper()), RING)
+
+
+@pytest.mark.parametrize(
+    "network", [networks.Failing(RING, 0.3), networks.TimeVarying([networks.from_matrix(m) for m in matchings()])]
+)
+def test_other_networks(network):
+    check_algorithm(PROBLEMS["A2"], design("A2", "full_information"), network)
 
 
 def test_the_check_notices_a_false_bill():

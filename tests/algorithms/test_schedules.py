@@ -5,13 +5,29 @@ import math
 import numpy as np
 import pytest
 
-from droculo import Droculo, Scales, feedback, linearizations, problems, sets
+from droculo import Droculo, Scales, feedback, linearizations, oracles, problems, sets
+from droculo.algorithms import Schedule
 from droculo.feedback import TABLE_1, Refusal, look_up
 
 A1 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0, face=True)
 A2 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0)
 A3 = problems.PlantedCut.random(agents=3, left=2, right=4, seed=0)
 A4 = problems.PlantedCut.random(agents=3, left=2, right=4, seed=0, down_closed=True)
+WIDE = problems.from_function(
+    lambda i, t, x: x.sum() * 0 + 1, sets.Box(np.full(3, -0.05), 1.05), linearizations.NonMonotoneGeneral(),
+    gradient_bound=1.0, value_bound=1.0,
+)  # fmt: skip
+
+
+class Unlisted(linearizations.Concave):
+    case = "A9"
+
+
+class Pulling(linearizations.Concave):
+    case = "own"
+
+    def pull(self, x, z, gradient):
+        return 2 * gradient
 
 
 def design(problem, model, T, theta, **options):
@@ -60,6 +76,14 @@ def test_scales_multiply():
     scaled = design(A3, "bandit", 4096, 0.5, scales=Scales(block=2, slot=2, step=3, tolerance=0.5, delta=0.25))
     assert scaled.slot == 2 * plain.slot
     assert scaled.block == pytest.approx(2 * plain.block, abs=1)
+    slots = [4096 / a.slot for a in (plain, scaled)]
+    steps = [
+        math.sqrt(a.block * s) * float(a.step_size) / float(a.feedback.signal.delta)
+        for a, s in zip((plain, scaled), slots, strict=True)
+    ]
+    assert steps[1] == pytest.approx(3 * steps[0])
+    tolerances = [float(a.tolerance) * s / a.block for a, s in zip((plain, scaled), slots, strict=True)]
+    assert tolerances[1] == pytest.approx(tolerances[0] / 2)
     assert float(scaled.feedback.signal.delta) == pytest.approx(float(plain.feedback.signal.delta) / 2)
 
 
@@ -96,8 +120,11 @@ def test_ones_own_class_gets_the_row_of_the_case_it_behaves_like():
     own = linearizations.Custom(0.5, 1.0, trivial=True, zeroth_order=True)
     assert look_up(own, feedback.bandit(), 1.0).algorithm == 2
     assert look_up(linearizations.Custom(0.5, 1.0, zeroth_order=True), feedback.bandit(), 0.5).algorithm == 5
-    with pytest.raises(ValueError, match="case own cannot be learned from bandit feedback"):
+    with pytest.raises(ValueError, match="Custom is not known to work with values"):
         look_up(linearizations.Custom(0.5, 1.0), feedback.bandit(), 0.5)
+    with pytest.raises(ValueError, match="Pulling is not known to work with values"):
+        look_up(Pulling(), feedback.two_point(), 0.5)
+    assert look_up(linearizations.Custom(0.5, 1.0), feedback.semi_bandit(), 0.5).algorithm == 3
 
 
 @pytest.mark.parametrize(
@@ -114,16 +141,55 @@ def test_ones_own_class_gets_the_row_of_the_case_it_behaves_like():
         (lambda: Scales(delta=1.0), "scale of delta must be below 1"),
         (lambda: design(A2, "full_information", 10, 0.5, start=np.ones(6)), "start is not a point of the set"),
         (lambda: design(A2, "full_information", 10, 0.5, start=np.ones(3)), "must be a vector of 6 numbers"),
+        (lambda: look_up(Unlisted(), feedback.bandit(), 0.5), "no row for case 'A9' with feedback 'bandit'"),
         (
-            lambda: look_up(
-                linearizations.Concave(), feedback.Feedback("gossip", feedback.Gradient(), played=False), 0.5
-            ),
-            "no row for case 'concave' with feedback 'gossip'",
+            lambda: look_up(linearizations.Custom(0.5, 1.0, trivial=True), feedback.bandit(), 0.5),
+            "say zeroth_order=True",
+        ),
+        (lambda: feedback.Feedback(feedback.TwoPoint(), played=True), "cannot both be played"),
+        (lambda: design(WIDE, "bandit", 100, 0.5), "lives in the unit box"),
+        (lambda: design(A2, "full_information", float("inf"), 0.5), "whole number of rounds, at least 1; got inf"),
+        (lambda: Schedule(10, 0, 1, 1.0, 1.0, 0.0), "schedule's block is at least 1; got 0"),
+        (lambda: Schedule(10, 1, 1, math.nan, 1.0, 0.0), "schedule's step_size is positive and finite; got nan"),
+        (lambda: Schedule(10, 1, 1, 1.0, 1.0, -1.0), "schedule's delta is not negative and finite; got -1.0"),
+        (
+            lambda: Droculo.from_schedule(A2.setting, feedback.bandit(), Schedule(10, 1, 1, 1.0, 1.0, 0.0)),
+            "asks at a distance delta > 0",
         ),
     ],
 )
 def test_errors(make, message):
     with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Droculo.design(A2, feedback.bandit(), horizon=10, theta=0.5),
+            "setting must be a Setting; got TopB. Pass problem.setting",
+        ),
+        (
+            lambda: Droculo.design(A2.setting, feedback.bandit, horizon=10, theta=0.5),
+            "feedback must be a Feedback; got function",
+        ),
+        (lambda: design(A2, "bandit", 10, "0.5"), "theta must be a int or float or number; got str"),
+        (lambda: design(A2, "bandit", None, 0.5), "horizon must be a .*; got NoneType"),
+        (lambda: design(A2, "bandit", 10, 0.5, scales=2.0), "scales must be a Scales or NoneType; got float"),
+        (
+            lambda: design(A2, "bandit", 10, 0.5, oracle=oracles.Sharp),
+            "oracle must be a .*; got the class Sharp itself",
+        ),
+        (lambda: Scales(step="2"), "the scale of step must be a .*; got str"),
+        (
+            lambda: feedback.Feedback(feedback.OnePoint, played=False),
+            "signal must be a Signal; got the class OnePoint itself",
+        ),
+    ],
+)
+def test_the_wrong_kind_of_thing_is_named(make, message):
+    with pytest.raises(TypeError, match=message):
         make()
 
 

@@ -82,6 +82,17 @@ def test_the_check_notices_a_wrong_alpha():
         check_linearization(wrong, FACE, functions.non_monotone(D, np.random.default_rng(0)), samples=200)
 
 
+def test_the_check_notices_a_query_that_is_not_the_action():
+    wrong = lin.Custom(0.5, 0.5, query=lambda x, z: x / 2, trivial=True)
+    with pytest.raises(AssertionError, match="says that its query is its action"):
+        check_linearization(wrong, BUDGET, functions.monotone(D, np.random.default_rng(0)))
+
+
+def test_a_trivial_signal_is_the_gradient_at_the_query():
+    own = lin.Custom(1.0, 1.0, action=lambda x: x / 2, query=lambda x, z: x / 2, trivial=True)
+    np.testing.assert_allclose(own.signal(lambda w: w**2, jnp.ones(2)), 0.25)
+
+
 def test_the_check_notices_a_wrong_law():
     with pytest.raises(AssertionError, match="does not follow its stated law"):
         check_linearization(
@@ -113,7 +124,7 @@ def test_a_value_query_of_the_shrunk_set_keeps_its_ball_in_the_set():
         (lambda: lin.MonotoneOrigin(0.0), "0 < gamma <= 1; got gamma=0.0"),
         (lambda: lin.MonotoneGeneral(1.5), "0 < gamma <= 1; got gamma=1.5"),
         (lambda: lin.MonotoneGeneral(1.0, 2.0), "curvature lies between 0 .* got 2.0"),
-        (lambda: lin.MonotoneOrigin().on(FACE), "has no least element. Use A1"),
+        (lambda: lin.MonotoneOrigin().on(FACE), "has no known least element. Use A1"),
         (lambda: lin.NonMonotoneDownClosed().on(FACE), "needs a down-closed set"),
         (lambda: lin.NonMonotoneGeneral().on(sets.L2Ball(D)), "lives in the unit box"),
         (lambda: lin.NonMonotoneDownClosed().on(sets.Box(np.zeros(D), 2.0)), "reaches from 0 to 2"),

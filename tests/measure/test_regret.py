@@ -26,6 +26,13 @@ def test_regret_is_the_papers():
     assert result.comparator.kind == "exact"
 
 
+def test_regret_knows_which_functions_were_played():
+    twice = simulate(PROBLEM, AGENT, RING, key=0, agents=[1, 1, 1])
+    alone = measure.regret(PROBLEM, simulate(PROBLEM, AGENT, networks.connect(networks.single()), key=0, agents=[1]))
+    assert measure.regret(PROBLEM, twice).comparator.total == pytest.approx(alone.comparator.total)
+    np.testing.assert_allclose(measure.regret(PROBLEM, twice).total, alone.total[0])
+
+
 def test_regret_refuses_what_it_cannot_know():
     thin = simulate(PROBLEM, AGENT, RING, key=0, record=Record(every=5))
     with pytest.raises(ValueError, match="adds up all 25 rounds, and 5 were recorded"):

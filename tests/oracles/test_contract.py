@@ -55,8 +55,10 @@ def test_agrees_with_the_transcriptions(name):
             np.testing.assert_allclose(ours.y, y, atol=1e-10)
             assert int(ours.calls) == calls > 0
             ours = oracles.Sharp()(set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ())
-            inside = lambda y: bool(set_.contains(jnp.asarray(y), 1e4 * np.finfo(float).eps))  # noqa: E731
-            x, y, calls = reference.sharp(argmax, inside, float(set_.radius), x0, y0, eps)
+            tiny = 8 * np.finfo(float).eps * max(1, float(set_.radius)) if name == "face" else 0.0
+            inside = lambda y, tiny=tiny: bool(set_.contains(jnp.asarray(y), tiny))  # noqa: E731
+            foot = lambda y: y - (y.sum() - 3.0) / 8 if name == "face" else y  # noqa: E731
+            x, y, calls = reference.sharp(argmax, foot, inside, float(set_.radius), x0, y0, eps)
             np.testing.assert_allclose(ours.x, x, atol=1e-10)
             np.testing.assert_allclose(ours.y, y, atol=1e-10)
             assert int(ours.calls) == calls
@@ -105,6 +107,27 @@ def test_a_cap_is_reported_honestly():
     assert bool(set_.contains(out.x, 1e-5))
 
 
+def test_in_single_precision_nothing_is_taken_for_inside_that_is_not():
+    """A y that sticks out by much more than rounding, on a set of many coordinates (where slacks add up)."""
+    set_ = sets.budget(200, 5.0)
+    with jax.enable_x64(False):
+        x0 = jnp.full(200, 5 / 200, jnp.float32)
+        out = oracles.Sharp()(set_, x0, x0 + 1e-3, jnp.asarray(1e-6, jnp.float32), ())
+    assert float(out.x.sum()) <= 5.0 + 1e-4
+    assert int(out.calls) > 0
+
+
+def test_on_a_face_the_foot_of_y_is_its_projection():
+    set_ = SETS["face"]
+    with jax.enable_x64(True):
+        y0 = jnp.asarray(set_.center + 0.05 * np.arange(8))
+        out = oracles.Sharp()(set_, jnp.asarray(set_.center), y0, jnp.asarray(1e-6), ())
+        assert int(out.calls) == 0
+        np.testing.assert_allclose(out.x, np.asarray(y0) - (np.asarray(y0).sum() - 3) / 8, atol=1e-12)
+
+
 def test_errors():
+    with pytest.raises(ValueError, match="at least one LOO call to work with; got limit=0"):
+        oracles.Paper(limit=0)
     with pytest.raises(ValueError, match=r"must lie in \[0, 1/2\].* got 0.9"):
         oracles.Sharp(relative=0.9)

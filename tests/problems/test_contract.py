@@ -48,6 +48,12 @@ def test_the_davis_cut_is_the_known_one():
         (lambda i, t, x: jnp.sum(x) - 3, linearizations.NonMonotoneGeneral(), "must be non-negative"),
         (lambda i, t, x: 100 * jnp.sum(x), linearizations.MonotoneOrigin(), "exceeds the declared bound"),
         (lambda i, t, x: jnp.log(x).sum(), linearizations.Concave(), "not finite on K"),
+        (lambda i, t, x: 2 - jnp.sum(x), linearizations.NonMonotoneGeneral(), "must be non-negative"),
+        (
+            lambda i, t, x: 1 - jnp.prod(1 - x),
+            linearizations.MonotoneGeneral(curvature=0.0),
+            "is the curvature larger",
+        ),
     ],
 )
 def test_the_check_notices(f, link, message):
@@ -59,6 +65,29 @@ def test_the_check_notices(f, link, message):
 class WrongBest(problems.TopB):
     def best(self, weights):
         return np.eye(len(weights))[0] + np.eye(len(weights))[1]
+
+
+def test_the_check_looks_beyond_the_unit_box_where_the_set_does():
+    def bends_up_beyond_one(i, t, x):
+        return jnp.sum(jnp.log1p(x) + 0.3 * jnp.maximum(x - 1, 0) ** 2)
+
+    problem = problems.from_function(
+        bends_up_beyond_one,
+        sets.Box(np.zeros(2), 5.0),
+        linearizations.MonotoneOrigin(),
+        gradient_bound=20.0,
+        value_bound=20.0,
+    )
+    with pytest.raises(AssertionError, match="not 1-weakly up-concave"):
+        check_problem(problem)
+
+
+def test_the_gradient_is_not_asked_for_outside_of_the_set():
+    problem = problems.from_function(
+        lambda i, t, x: jnp.sqrt(x).sum(), sets.translated(sets.budget(3, 1.5), 1e-3), linearizations.Concave(),
+        gradient_bound=100.0, value_bound=10.0,
+    )  # fmt: skip
+    check_problem(problem)
 
 
 def test_the_check_notices_a_wrong_optimum():

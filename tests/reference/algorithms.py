@@ -3,7 +3,7 @@
 Every function takes the problem's f or its gradient, the weight matrix A, and the random numbers of each agent and
 slot: `draw(i, t)` returns (z, share, v), where z is the linearization's random number, v a direction on the unit
 sphere of L0 and the query round of a slot of L rounds is its floor(share L)-th. Rounds and agents count from 0.
-Each returns the actions (T, N, d), the query points in order, and the LOO calls of every agent.
+Each returns the actions (T, N, d), the query points of every slot, and the LOO calls of every agent.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 class Log:
     def __init__(self, T, N, d):
         self.actions = np.full((T, N, d), np.nan)
-        self.queries = []
+        self.queries = {}  # (agent, first round of the slot) -> the points asked at
         self.calls = np.zeros(N, int)
 
 
@@ -41,7 +41,7 @@ def algorithm_1(gradient, h, query, pull, draw, project, A, c, T, K, eta):
                 log.actions[t, i] = h(x[i])
                 z, _, _ = draw(i, t)
                 w = query(x[i], z)
-                log.queries.append(w)
+                log.queries[i, t] = [w]
                 o[i] += pull(x[i], z, gradient(i, t, w))
         x, y = _end_of_block(log, A, x, y, eta * o, project)
     return log
@@ -60,7 +60,7 @@ def algorithm_2(value, draw, project, A, c, T, K, eta, delta, k, control):
             for t in range(m * K, min((m + 1) * K, T)):
                 _, _, v = draw(i, t)
                 log.actions[t, i] = x[i] + delta * v
-                log.queries.append(log.actions[t, i])
+                log.queries[i, t] = [log.actions[t, i]]
                 block.append((value(i, t, log.actions[t, i]), v))
             o[i] = one_point(block, seen[i], delta, k, control)
         x, y = _end_of_block(log, A, x, y, eta * o, project)
@@ -84,7 +84,7 @@ def algorithm_3(gradient, h, query, pull, draw, project, A, c, T, K, L, eta):
                 for t in rounds:
                     if t == chosen:
                         log.actions[t, i] = w
-                        log.queries.append(w)
+                        log.queries[i, q * L] = [w]
                         o[i] += pull(x[i], z, gradient(i, t, w))
                     else:
                         log.actions[t, i] = h(x[i])
@@ -106,7 +106,7 @@ def algorithm_4(value, h, query, draw, project, A, c, T, K, eta, delta, k, contr
                 log.actions[t, i] = h(x[i])
                 z, _, v = draw(i, t)
                 w = query(x[i], z)
-                log.queries.append(w + delta * v)
+                log.queries[i, t] = [w + delta * v, w - delta * v] if two_point else [w + delta * v]
                 if two_point:
                     o[i] += k / (2 * delta) * (value(i, t, w + delta * v) - value(i, t, w - delta * v)) * v
                 else:
@@ -136,7 +136,7 @@ def algorithm_5(value, h, query, draw, project, A, c, T, K, L, eta, delta, k, co
                 for t in rounds:
                     if t == chosen:
                         log.actions[t, i] = w
-                        log.queries.append(w)
+                        log.queries[i, q * L] = [w]
                         block.append((value(i, t, w), v))
                     else:
                         log.actions[t, i] = h(x[i])

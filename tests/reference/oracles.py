@@ -23,11 +23,11 @@ def paper(argmax, R, x0, y0, eps):
         y = y - gamma * (y - x)
 
 
-def sharp(argmax, contains, R, x0, y0, eps, relative=0.1):
-    """Exact-margin pull, relative stop, membership shortcut."""
+def sharp(argmax, foot, contains, R, x0, y0, eps, relative=0.1):
+    """Exact-margin pull, relative stop, membership shortcut for the foot of y on the affine hull."""
     y = y0 / max(1, np.linalg.norm(y0) / R)
-    if contains(y):
-        return y, y, 0
+    if contains(foot(y)):
+        return foot(y), foot(y), 0
     x, calls = x0, 0
     while np.sum((x - y) ** 2) > 3 * eps:
         v = argmax(y - x)

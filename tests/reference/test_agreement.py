@@ -44,6 +44,10 @@ class Geometry:
             self.c, self.r, self.k = np.full(d, s), s, d
         self.R = np.sqrt(np.floor(b) + (b - np.floor(b)) ** 2)
 
+    def foot(self, y):
+        """On the affine hull: the sum put right, in equal parts."""
+        return y - (y.sum() - self.b) / self.d if self.face else y
+
     def shrunk(self, delta):
         share = delta / self.r
 
@@ -52,9 +56,10 @@ class Geometry:
 
         def contains(y):
             x = (y - share * self.c) / (1 - share)
-            slack, tiny = self.b - x.sum(), 1e4 * np.finfo(float).eps / (1 - share)
-            filled = abs(slack) <= tiny * self.d if self.face else slack >= -tiny * self.d
-            return bool(np.all((x >= -tiny) & (x <= 1 + tiny)) and filled)
+            slack, tiny = self.b - x.sum(), 8 * np.finfo(float).eps * max(1, self.R) / (1 - share)
+            if not self.face:
+                return bool(np.all((x >= 0) & (x <= 1)) and slack >= 0)
+            return bool(np.all((x >= -tiny) & (x <= 1 + tiny)) and abs(slack) <= tiny * self.d)
 
         anchor = self.c if self.face else share * self.c
         return argmax, contains, anchor
@@ -140,7 +145,7 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
     def project(x0, y0):
         if variant == "paper":
             return reference_oracles.paper(argmax, R, x0, y0, eps)
-        return reference_oracles.sharp(argmax, contains, R, x0, y0, eps)
+        return reference_oracles.sharp(argmax, geometry.foot, contains, R, x0, y0, eps)
 
     h, query, pull, law = linearization(case, anchor)
     with double():
@@ -171,6 +176,9 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
                 f, h, query, draw, project, A, c, T, K, eta, delta, k, control=True, two_point=model == "two_point"
             )
     np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-10)
+    assert len(expected.queries) == N * -(-T // agent.slot)
+    for (i, start), points in expected.queries.items():
+        np.testing.assert_allclose(run.queries[start, i], points, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(run.ledger.loo_calls, expected.calls)
     assert run.ledger.loo_calls.sum() > 0, "the oracle was never needed, so nothing was compared"
     assert run.ledger.unmet.sum() == 0

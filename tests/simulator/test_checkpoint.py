@@ -1,5 +1,6 @@
 """A run can be interrupted anywhere and goes on to a bit-identical end."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -65,6 +66,43 @@ def test_another_run_is_refused(tmp_path):
     other = problems.TopB.random(agents=N, dim=4, budget=2, seed=1)
     with pytest.raises(ValueError, match="belongs to a run with another problem"):
         simulate(other, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+
+
+@pytest.mark.parametrize("functions", [True, False])
+def test_another_function_is_refused(tmp_path, functions):
+    """Functions have no numbers to compare, so the program they make is compared; the same one again is let in."""
+
+    def problem(weights):
+        if functions:
+            f = (lambda i, t, x: x.sum()) if weights is None else (lambda i, t, x: (jnp.arange(4.0) * x).sum())
+        else:
+            scale = np.ones(4) if weights is None else np.arange(4.0)
+            f = lambda i, t, x: (scale * x).sum()  # noqa: E731
+        return problems.from_function(f, PROBLEM.set, PROBLEM.linearization, gradient_bound=5.0, value_bound=9.0)
+
+    def run(p):
+        agent = Droculo.design(p.setting, feedback.full_information(), horizon=30, theta=0.5)
+        return simulate(p, agent, RING, key=0, checkpoint=Checkpoint(tmp_path / "run"))
+
+    first = run(problem(None))
+    np.testing.assert_array_equal(first.actions, run(problem(None)).actions)
+    with pytest.raises(ValueError, match="belongs to a run with another problem"):
+        run(problem("other"))
+
+
+def test_a_damaged_piece_is_played_again(tmp_path):
+    folder = tmp_path / "run"
+    whole = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+    pieces = sorted(folder.glob("piece-*.npz"))
+    pieces[4].write_bytes(pieces[4].read_bytes()[:100])
+    again = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+    np.testing.assert_array_equal(whole.actions, again.actions)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(ValueError, match=r"a checkpoint is a folder, and .* is a file"):
+        simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(tmp_path / "run"))
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path):

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.designs import matchings
 
 from droculo import Droculo, Record, Scales, feedback, linearizations, networks, problems, sets, simulate
 from droculo.simulator import engine
@@ -87,16 +88,10 @@ def test_failing_links_send_fewer_messages():
 
 
 def test_a_time_varying_network_alternates():
-    pairs = [networks.from_matrix(m) for m in _matchings()]
+    pairs = [networks.from_matrix(m) for m in matchings()]
     network = networks.TimeVarying(pairs)
     run = simulate(PROBLEM, agent(), network, key=0)
     np.testing.assert_array_equal(run.ledger.messages, run.ledger.exchanges)
-
-
-def _matchings():
-    first = np.kron(np.eye(2), np.full((2, 2), 0.5))
-    order = [1, 2, 3, 0]
-    return first, first[np.ix_(order, order)]
 
 
 def test_float32_stays_close_and_single():
@@ -144,27 +139,75 @@ def test_host_sets_run_and_repeat():
     algorithm = Droculo.design(
         problem.setting, feedback.full_information(), horizon=30, theta=0.7, scales=Scales(step=5.0, tolerance=0.1)
     )
+    made = set_.host.solves
     one, two = (simulate(problem, algorithm, RING, key=0, record=Record(queries=True)) for _ in range(2))
     assert one.ledger.loo_calls.sum() > 0
     np.testing.assert_array_equal(one.actions, two.actions)
-    assert set_.host.solves == one.ledger.loo_calls.sum() + two.ledger.loo_calls.sum() + _solves_at_design(set_)
-
-
-def _solves_at_design(set_):
-    return 0
+    assert set_.host.solves == made + one.ledger.loo_calls.sum() + two.ledger.loo_calls.sum()
 
 
 def with_value(f, **options):
     return problems.from_function(f, PROBLEM.set, PROBLEM.linearization, gradient_bound=5.0, value_bound=5.0, **options)
 
 
+LEAVING = problems.from_function(
+    lambda i, t, x: x.sum(), PROBLEM.set, linearizations.Custom(0.5, 1.0, query=lambda x, z: 3 * x),
+    gradient_bound=5.0, value_bound=5.0,
+)  # fmt: skip
+
+
+def leaving():
+    return Droculo.design(LEAVING.setting, feedback.full_information(), horizon=20, theta=0.5)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (
+            lambda: simulate(PROBLEM, agent(), networks.ring(4), key=0),
+            TypeError,
+            "network must be a Network; got Graph. Turn a graph",
+        ),
+        (lambda: simulate(PROBLEM.setting, agent(), RING, key=0), TypeError, "problem must be a Problem; got Setting"),
+        (lambda: simulate(PROBLEM, PROBLEM, RING, key=0), TypeError, "algorithm must be a Algorithm; got TopB"),
+        (lambda: simulate(PROBLEM, agent(), RING, key=0, record=10), TypeError, "record must be a .*; got int"),
+        (
+            lambda: simulate(PROBLEM, agent(), RING, key=0, checkpoint="folder"),
+            TypeError,
+            "checkpoint must be a .*; got str",
+        ),
+        (lambda: simulate(PROBLEM, agent(), RING, key=2**70), TypeError, "from 0 to 2\\^32 - 1"),
+        (
+            lambda: simulate(PROBLEM, agent(), RING, key=jax.random.split(jax.random.key(0), 0)),
+            TypeError,
+            "key must be",
+        ),
+        (
+            lambda: simulate(PROBLEM, agent(), RING, key=0, agents=[0.5, 1, 2, 3]),
+            TypeError,
+            "agents must be whole numbers",
+        ),
+        (lambda: simulate(PROBLEM, agent(), RING, key=0, agents=[0, 1, 2, 9]), ValueError, "are to be agents 0 to 9"),
+        (lambda: Record(every=1.5), ValueError, "got every=1.5"),
+        (
+            lambda: simulate(with_value(lambda i, t, x: x.sum() if t > 3 else 0 * x.sum()), agent(), RING, key=0),
+            TypeError,
+            "cannot be traced: write it with jax.numpy",
+        ),
+        (
+            lambda: simulate(with_value(lambda i, t, x: x), agent(), RING, key=0),
+            ValueError,
+            r"f must return a single number; got an array of shape \(5,\)",
+        ),
+        (
+            lambda: simulate(LEAVING, leaving(), RING, key=0),
+            ValueError,
+            "actions and queries between rounds .* lie outside",
+        ),
+        (
             lambda: simulate(PROBLEM, agent(), networks.connect(networks.ring(5)), key=0),
             ValueError,
-            "4 agents and the network has 5",
+            "posed for agents 0 to 3, and the 5 nodes",
         ),
         (
             lambda: simulate(PROBLEM, agent(), RING, key=0, agents=[0, 1]),
@@ -181,12 +224,12 @@ def with_value(f, **options):
         (
             lambda: simulate(problems.TopB.random(agents=N, dim=6, budget=2, seed=0), agent(), RING, key=0),
             ValueError,
-            "decides 5 coordinates and the problem has 6",
+            r"designed for another set .* 5 coordinates\) than the problem's .* 6",
         ),
         (
             lambda: simulate(with_value(lambda i, t, x: x), agent(model="bandit"), RING, key=0),
             ValueError,
-            r"value of the problem must have shape \(\); got \(5,\)",
+            r"f must return a single number; got an array of shape \(5,\)",
         ),
         (
             lambda: simulate(with_value(lambda i, t, x: x.sum() * jnp.nan), agent(), RING, key=0),

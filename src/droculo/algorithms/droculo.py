@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from droculo.algorithms.base import Algorithm, Played, Ports, Spent
 from droculo.algorithms.schedules import Scales, Schedule, schedule
+from droculo.expect import expect
 from droculo.feedback import Feedback, Past, Tally, look_up
 from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection, Sharp
@@ -80,8 +81,14 @@ class Droculo(Algorithm):
         """The algorithm for a problem's setting and a feedback model, with the theorems' schedule.
 
         `theta` in [0, 1] (less for some feedbacks) trades regret against communication; `lean=True` sends y alone
-        instead of the paper's (x, y); `scales` multiplies the schedule; `start` is a point of K, by default its center.
+        instead of the paper's (x, y); `scales` multiplies the schedule; `start` is a point of K (of the shrunk K for
+        value feedback), by default its center.
         """
+        expect(setting, Setting, "setting", "Pass problem.setting.")
+        expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
+        expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.Sharp().")
+        expect(scales, (Scales, type(None)), "scales", "Pass for example droculo.Scales(step=2.0).")
+        expect(theta, (int, float, np.number), "theta", "It is a number between 0 and 1.")
         row = look_up(setting.linearization, feedback, theta)
         plan = schedule(setting, feedback, row, horizon=horizon, theta=theta, scales=scales)
         return cls.from_schedule(setting, feedback, plan, oracle=oracle, lean=lean, start=start)
@@ -98,7 +105,12 @@ class Droculo(Algorithm):
         start: ArrayLike | None = None,
     ) -> Droculo:
         """The same with a schedule of your own."""
+        if feedback.signal.order == 0 and not plan.delta > 0:
+            raise ValueError(
+                f"{feedback.name} feedback asks at a distance delta > 0; got a schedule with {plan.delta}."
+            )
         domain = setting.set
+        setting.linearization.on(domain)  # refuses a set that its case does not cover, before that is shrunk
         run_set = Shrunk(domain, plan.delta) if feedback.signal.order == 0 else domain
         return cls(
             domain=domain,

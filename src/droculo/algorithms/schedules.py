@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from droculo.expect import expect
 from droculo.feedback import Feedback, Row
 from droculo.linearizations import Setting
 
@@ -25,6 +28,7 @@ class Scales:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
+            expect(value, (int, float, np.number), f"the scale of {name}", "1.0 is the theorems' own choice.")
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"the scale of {name} must be positive and finite; got {value}.")
         if self.delta >= 1:
@@ -43,6 +47,16 @@ class Schedule:
     step_size: float  # eta
     tolerance: float  # eps
     delta: float  # how far values are asked from the query point; 0 for gradients
+
+    def __post_init__(self) -> None:
+        for name in ("horizon", "block", "slot"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"a schedule's {name} is at least 1; got {getattr(self, name)}.")
+        for name in ("step_size", "tolerance"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"a schedule's {name} is positive and finite; got {getattr(self, name)}.")
+        if not 0 <= self.delta < math.inf:
+            raise ValueError(f"a schedule's delta is not negative and finite; got {self.delta}.")
 
     @property
     def exchanges(self) -> int:
@@ -77,9 +91,11 @@ def schedule(
 ) -> Schedule:
     """The theorems' choice: eta = R/(G sqrt(K T/L)) and eps = (K eta G)^2 = R^2 K L/T, in the problem's own units.
 
-    G bounds the estimate of one slot: the gradient; (k/delta) B0 for one value; k G for two values.
+    G bounds the estimate of one slot: the gradient; (k/delta) B0 for one value; k G for two values. (With the control
+    variate a value that can have either sign may count twice; the schedule keeps the theorems' plain bound.)
     """
-    if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 1:
+    expect(horizon, (int, float, np.number), "horizon", "It is the number of rounds.")
+    if isinstance(horizon, bool) or not math.isfinite(horizon) or int(horizon) != horizon or horizon < 1:
         raise ValueError(f"the horizon is a whole number of rounds, at least 1; got {horizon}.")
     scales = scales or Scales()
     T = int(horizon)

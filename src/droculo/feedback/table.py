@@ -81,7 +81,14 @@ def look_up(linearization: Linearization, feedback: Feedback, theta: float) -> R
     """The row of Table 1 for this pair, or an error that says why there is none or why theta is out of range."""
     case = linearization.case
     if case == "own":  # a user's class has the row of the case it behaves like
-        case = "A1" if linearization.trivial else "A2" if linearization.zeroth_order else "A4"
+        case = "A1" if linearization.trivial else "A2"
+        pulls = type(linearization).pull is not Linearization.pull
+        if feedback.signal.order == 0 and (pulls or not linearization.zeroth_order):
+            raise ValueError(
+                f"{type(linearization).__name__} is not known to work with values ({feedback.name} feedback): say "
+                "zeroth_order=True if every query point of a shrunk set keeps its ball in K and no pull is needed, or "
+                "use gradients (full_information or semi_bandit)."
+            )
     entry = TABLE_1.get((case, feedback.name))
     if entry is None:
         raise ValueError(

@@ -77,7 +77,8 @@ class MonotoneOrigin(Linearization):
         if domain.origin is None:
             raise ValueError(
                 f"case A2 (MonotoneOrigin) needs a set of non-negative points that contains the origin; "
-                f"{type(domain).__name__} has no least element. Use A1 (MonotoneGeneral) on a general set."
+                f"{type(domain).__name__} has no known least element. Use A1 (MonotoneGeneral) on a general set; "
+                "to from_oracle, pass origin=0.0."
             )
         return eqx.tree_at(lambda link: link.origin, self, domain.origin, is_leaf=lambda leaf: leaf is None)
 
@@ -156,7 +157,7 @@ class NonMonotoneDownClosed(Linearization):
         if not domain.down_closed:
             raise ValueError(
                 f"case A4 (NonMonotoneDownClosed) needs a down-closed set; {type(domain).__name__} is not known to be "
-                "one. Use A3 (NonMonotoneGeneral) on a general set."
+                "one. Use A3 (NonMonotoneGeneral) on a general set; if it is, pass down_closed=True to from_oracle or Hull."
             )
         _check_unit_box(domain, "A4 (NonMonotoneDownClosed)")
         return self

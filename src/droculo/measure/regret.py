@@ -64,11 +64,11 @@ def regret(problem: Problem, trajectory: Trajectory, *, alpha: float | None = No
     `alpha` is that of the problem's class on its own set unless another is given.
     """
     need_all_rounds(trajectory, "regret")
-    comparator = problem.comparator(trajectory.horizon, len(trajectory.agents))
+    comparator = problem.comparator(trajectory.horizon, trajectory.agents)
     if comparator is None:
         raise ValueError(
-            f"{type(problem).__name__} does not know its best point in hindsight for {len(trajectory.agents)} agents; "
-            "regret needs a planted problem."
+            f"{type(problem).__name__} does not know its best point in hindsight. Use measure.certificate, which "
+            "needs none, or a planted problem."
         )
     if alpha is None:
         bound = problem.linearization.on(problem.set).alpha

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from droculo.oracles.base import InfeasibleProjection, Memory, Projection, lemma_bound, within_radius
-from droculo.sets import Set
+from droculo.sets import Full, Set
 
 
 class _Loop(NamedTuple):
@@ -29,6 +29,9 @@ class Paper(InfeasibleProjection):
     """
 
     limit: int = eqx.field(static=True, default=10_000_000)
+
+    def __check_init__(self) -> None:
+        _check_limit(self.limit)
 
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         eps = tolerance
@@ -52,7 +55,8 @@ class Paper(InfeasibleProjection):
 class Sharp(InfeasibleProjection):
     """The same contract with far fewer calls.
 
-    - membership shortcut: a y in K is its own projection, no call needed (where the set can tell quickly);
+    - membership shortcut: where y, or its foot on the affine hull, lies in K, that is its projection and no call is
+      needed (where the set can tell membership quickly);
     - exact-margin pull: the oracle's gap is the margin of the hyperplane, so y goes all the way to it;
     - relative stop: a hyperplane is good enough at gap <= max(eps, relative |x - y|^2).
       Larger `relative` (at most 1/2) means fewer calls, but y is pulled further than needed, which costs reward.
@@ -66,15 +70,16 @@ class Sharp(InfeasibleProjection):
             raise ValueError(
                 f"the relative stop must lie in [0, 1/2], beyond which y cannot be pulled; got {self.relative}."
             )
+        _check_limit(self.limit)
 
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         eps = tolerance
         y = within_radius(domain, y0)
         x = x0
         if domain.quick_membership:
-            # Up to rounding: on a set with equality constraints no y would ever lie exactly in it.
-            inside = domain.contains(y, 1e4 * float(np.finfo(y.dtype).eps))
-            x = jnp.where(inside, y, x0)
+            foot, rounding = _foot(domain, y)
+            inside = domain.contains(foot, rounding)
+            x, y = jnp.where(inside, foot, x0), jnp.where(inside, foot, y)
         cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), self.limit)
 
         def body(s: _Loop) -> _Loop:
@@ -88,6 +93,20 @@ class Sharp(InfeasibleProjection):
 
         out = _run(body, x, y, _square(x - y) <= 3 * eps)
         return Projection(out.x, out.y, out.calls, _square(out.x - out.y) <= 3 * eps, memory)
+
+
+def _check_limit(limit: int) -> None:
+    if limit < 1:
+        raise ValueError(f"an oracle needs at least one LOO call to work with; got limit={limit}.")
+
+
+def _foot(domain: Set, y: Array) -> tuple[Array, float | Array]:
+    """The foot of y on the affine hull of K, and how far rounding may keep it from meeting the hull's equalities."""
+    known = domain.geometry
+    if known.subspace is None or known.center is None or isinstance(known.subspace, Full):
+        return y, 0.0
+    rounding = 8 * float(np.finfo(y.dtype).eps) * jnp.maximum(1, domain.radius)
+    return known.subspace.project(y - known.center) + known.center, rounding
 
 
 def _look(domain: Set, s: _Loop) -> tuple[Array, Array, Array]:

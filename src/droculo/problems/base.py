@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
+import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
 from droculo.linearizations import Bounds, Linearization, Setting
 from droculo.sets import Set
@@ -45,8 +47,8 @@ class Problem(eqx.Module):
         """What the query oracle says at x: the gradient (order 1) or the value (order 0)."""
         return self.gradient(agent, t, x) if order == 1 else self.value(agent, t, x)
 
-    def comparator(self, horizon: int, agents: int) -> Comparator | None:
-        """The best fixed point in hindsight, where it is known exactly; None where it is not."""
+    def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
+        """The best fixed point in hindsight for the nodes with these functions, where it is known; None where not."""
         return None
 
     @property

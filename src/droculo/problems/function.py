@@ -1,4 +1,4 @@
-"""A problem from a plain function: yours in JAX, or a black box on the host."""
+"""A problem from a plain function of your own, written in JAX."""
 
 from __future__ import annotations
 

@@ -54,13 +54,13 @@ class Waves(eqx.Module):
     def highest(self) -> Vector:
         return self.base + self.height
 
-    def total(self, horizon: int) -> Vector:
-        """(1/N) sum over rounds and agents, in double precision."""
+    def total(self, horizon: int, agents: NDArray[np.int64]) -> Vector:
+        """(1/N) sum over rounds and these agents, in double precision."""
         with double():
-            agents = jnp.arange(self.base.shape[0])
+            named = jnp.asarray(agents)
 
             def one(t: Array, total: Array) -> Array:
-                return total + jnp.mean(jax.vmap(self.at, (0, None))(agents, t), axis=0)
+                return total + jnp.mean(jax.vmap(self.at, (0, None))(named, t), axis=0)
 
             run = jax.jit(lambda: jax.lax.fori_loop(0, horizon, one, jnp.zeros(self.base.shape[1])))
             return np.asarray(run())
@@ -86,10 +86,8 @@ class _Planted(Problem):
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         return self.reward(self.weights.at(agent, t), x)
 
-    def comparator(self, horizon: int, agents: int) -> Comparator | None:
-        if agents != self.agents:
-            return None
-        mean = self.weights.total(horizon) / horizon
+    def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
+        mean = self.weights.total(horizon, agents) / horizon
         point = self.best(mean)
         with double():
             total = horizon * float(self.reward(jnp.asarray(mean), jnp.asarray(point)))

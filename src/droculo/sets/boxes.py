@@ -104,6 +104,7 @@ class PartitionMatroid(Set):
         self.geometry = _partition_geometry(self.groups, self.capacities, bases)
 
     def argmax(self, direction: Array) -> Array:
+        direction = direction * 1.0  # whole numbers too
         several = self.capacities.shape[0] > 1
         rank = weight_before(direction, jnp.ones_like(direction), jnp.asarray(self.groups) if several else None)
         filled = jnp.clip(self._capacity_of_each(direction.dtype) - rank, 0, 1)
@@ -166,6 +167,7 @@ class Knapsack(Set):
         )
 
     def argmax(self, direction: Array) -> Array:
+        direction = direction * 1.0  # whole numbers too
         heavy = self.weights > 0
         density = jnp.where(heavy, direction / jnp.where(heavy, self.weights, 1), jnp.inf)
         density = jnp.where(direction > 0, density, -jnp.inf)

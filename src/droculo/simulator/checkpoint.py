@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import zipfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +27,30 @@ class Checkpoint:
     def load(self, identity: str, pieces: int) -> list[dict[str, np.ndarray]]:
         """The arrays of all pieces saved so far, at most `pieces` of them."""
         path = Path(self.folder)
-        if not path.exists():
-            path.mkdir(parents=True)
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"a checkpoint is a folder, and {path} is a file. Pass the name of a new folder.")
+        path.mkdir(parents=True, exist_ok=True)
         owner = path / "run.txt"
         if not owner.exists():
-            if any(path.iterdir()):
+            if any(file.suffix != ".part" for file in path.iterdir()):
                 raise ValueError(f"the checkpoint folder {path} holds other files; pass an empty or a new folder.")
-            owner.write_text(identity + "\n")
+            half = owner.with_suffix(".part")
+            half.write_text(identity + "\n")
+            half.replace(owner)
         elif owner.read_text().strip() != identity:
             raise ValueError(
-                f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key or "
-                "record. "
-                "Pass the same ones to go on with that run, or another folder to begin a new one."
+                f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key, record, "
+                "agents or dtype, or to another version of droculo or JAX. Pass the same ones to go on, "
+                "or another folder to begin a new run."
             )
         saved = []
         for number in range(pieces):
             file = self._file(number)
-            if not file.exists():
-                break
-            with np.load(file) as arrays:
-                saved.append(dict(arrays))
+            try:
+                with file.open("rb") as opened, np.load(opened) as arrays:
+                    saved.append(dict(arrays))
+            except (OSError, ValueError, zipfile.BadZipFile):
+                break  # not there, or damaged: play it, and all after it, again
         return saved
 
     def save(self, number: int, arrays: dict[str, np.ndarray]) -> None:
@@ -58,15 +64,22 @@ class Checkpoint:
         return Path(self.folder) / f"piece-{number:05d}.npz"
 
 
-def fingerprint(*parts: Any) -> str:
-    """A digest of everything a run depends on; memory addresses in the names of functions do not count."""
+def fingerprint(*parts: Any, program: Any) -> str:
+    """A digest of everything a run depends on: its numbers, and the traced program with the constants in it.
+
+    The program stands for what Python functions do; their names and addresses do not count.
+    """
     leaves, structure = jax.tree.flatten(parts)
-    digest = hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", str(structure)).encode())
-    for leaf in leaves:
+    digest = hashlib.sha256(_nameless(f"{jax.__version__} {version('droculo')} {structure} {program.jaxpr}").encode())
+    for leaf in [*leaves, *program.consts]:
         if isinstance(leaf, np.ndarray | np.generic | jax.Array):
             array = np.asarray(leaf)
             digest.update(f"{array.dtype}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
         else:
-            digest.update(re.sub(r" at 0x[0-9a-f]+", "", repr(leaf)).encode())
+            digest.update(_nameless(repr(leaf)).encode())
     return digest.hexdigest()
+
+
+def _nameless(text: str) -> str:
+    return re.sub(r" at 0x[0-9a-f]+", "", text)

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from droculo.algorithms import Algorithm, Played
 from droculo.networks import Network
 from droculo.problems import Problem
+from droculo.sets import Set
 from droculo.simulator.trajectory import Record
 
 AXIS = "agents"
@@ -43,6 +45,7 @@ class Kept(NamedTuple):
     actions: Array
     decisions: Array
     queries: Array | None
+    outside: Array  # how many of its actions and queries are not in K
 
 
 class World(eqx.Module):
@@ -171,7 +174,9 @@ def _keep(world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: 
     if record.every == 0:
         return None
 
-    def part(begin: Array, slots: int, length: int) -> tuple[Array, Array, Array, Array]:
+    domain = world.algorithm.domain
+
+    def part(begin: Array, slots: int, length: int) -> tuple[Array, ...]:
         number = -(-slots * length // record.every)
         rounds = (-(-begin // record.every) + jnp.arange(number)) * record.every
         valid = rounds < begin + slots * length
@@ -189,7 +194,18 @@ def _keep(world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: 
     if shape.short:
         parts.append(part(first + shape.slots * slot, 1, shape.short))
     rounds, valid, actions, queries = (jnp.concatenate(pieces) for pieces in zip(*parts, strict=True))
-    return Kept(rounds, valid, actions, world.algorithm.decision(state), queries if record.queries else None)
+    outside = jnp.zeros((), jnp.int32)
+    if domain.quick_membership:
+        points = jnp.concatenate([actions, queries.reshape(-1, domain.dim)])
+        asked = jnp.repeat(valid, queries.shape[1])
+        inside = jax.vmap(lambda x: domain.contains(x, _slack(points.dtype, domain)))(points)
+        outside = jnp.sum(~inside & jnp.concatenate([valid, asked]))
+    return Kept(rounds, valid, actions, world.algorithm.decision(state), queries if record.queries else None, outside)
+
+
+def _slack(dtype: Any, domain: Set) -> Array:
+    """How far rounding may carry a point out of K: well above it, well below any real mistake."""
+    return jnp.asarray(np.sqrt(np.finfo(dtype).eps) / 16, dtype) * jnp.maximum(1, domain.radius)
 
 
 def _messages(world: World, key: Array, block: Array) -> Array:

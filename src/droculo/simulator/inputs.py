@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm
 from droculo.networks import Network
 from droculo.problems import Problem
+from droculo.sets import Set
 from droculo.simulator.engine import World
 
 
@@ -23,11 +25,15 @@ def cast(leaf: Any, kind: np.dtype) -> Any:
 
 
 def as_keys(key: Array | int) -> tuple[Array, bool]:
-    if isinstance(key, int | np.integer):
+    if isinstance(key, int | np.integer) and 0 <= key < 2**32:
         key = jax.random.key(int(key))
-    if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)) or key.ndim > 1:
+    if (
+        not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key))
+        or key.ndim > 1
+        or key.size == 0
+    ):
         raise TypeError(
-            "key must be a whole number, a JAX random key such as jax.random.key(0), or a batch of keys such as "
+            "key must be a whole number from 0 to 2^32 - 1, a JAX random key such as jax.random.key(0), or a batch of keys such as "
             f"jax.random.split(jax.random.key(0), 8); got {type(key).__name__}."
         )
     return (key, True) if key.ndim == 1 else (key[None], False)
@@ -36,12 +42,14 @@ def as_keys(key: Array | int) -> tuple[Array, bool]:
 def check(
     problem: Problem, algorithm: Algorithm, network: Network, identities: NDArray[np.int64], kind: np.dtype
 ) -> None:
+    """What can be seen without running anything."""
     if kind not in (np.float64, np.float32):
         raise ValueError(f"dtype must be float64 or float32; got {kind}.")
-    if algorithm.domain.dim != problem.set.dim:
+    if not _same_set(algorithm.domain, problem.set):
         raise ValueError(
-            f"the algorithm decides {algorithm.domain.dim} coordinates and the problem has {problem.set.dim}. "
-            "Design the algorithm from problem.setting."
+            f"the algorithm was designed for another set ({type(algorithm.domain).__name__}, {algorithm.domain.dim} "
+            f"coordinates) than the problem's ({type(problem.set).__name__}, {problem.set.dim} coordinates). "
+            "Design it from problem.setting."
         )
     if identities.shape != (network.n_agents,):
         raise ValueError(
@@ -49,26 +57,60 @@ def check(
         )
     if problem.agents is not None and not np.all((identities >= 0) & (identities < problem.agents)):
         raise ValueError(
-            f"the problem is posed for {problem.agents} agents and the network has {network.n_agents} nodes. "
-            "Make both with the same number, or say with agents=... which function each node has."
+            f"the problem is posed for agents 0 to {problem.agents - 1}, and the {network.n_agents} nodes of the network "
+            f"are to be agents {identities.min()} to {identities.max()}. Make problem and network with the same number of "
+            "agents, or say with agents=... which function each node has."
         )
+
+
+def _same_set(one: Set, other: Set) -> bool:
+    mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
+    return type(one) is type(other) and len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+
+
+def as_identities(agents: ArrayLike | None, nodes: int) -> NDArray[np.int64]:
+    """Which function each node has: 0, 1, ... unless said otherwise."""
+    if agents is None:
+        return np.arange(nodes)
+    given = np.asarray(agents)
+    if not np.issubdtype(given.dtype, np.integer):
+        raise TypeError(f"agents must be whole numbers, one for each node; got {given.dtype}.")
+    return given.astype(np.int64)
 
 
 def check_answers(world: World) -> None:
     """Ask once before any work starts: does the oracle answer with finite numbers of the right shape?"""
     algorithm, problem = world.algorithm, world.problem
     point = algorithm.decision(algorithm.init())
-    expected = point.shape if algorithm.order == 1 else ()
-    answer = problem.answer(world.agents[0], jnp.asarray(0), point, algorithm.order)
-    what = "gradient" if algorithm.order == 1 else "value"
+    agent, t = world.agents[0], jnp.asarray(0)
+    try:
+        value = eqx.filter_eval_shape(problem.value, agent, t, point)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+        raise TypeError(
+            "f(agent, t, x) cannot be traced: write it with jax.numpy, without Python `if` or list indices on agent, t or "
+            f"x (use jnp.where, and jnp.asarray(table)[agent]). JAX says: {str(error).splitlines()[0]}"
+        ) from error
+    if value.shape != ():
+        raise ValueError(f"f must return a single number; got an array of shape {value.shape}.")
+    answer = problem.answer(agent, t, point, algorithm.order)
+    what, expected = ("gradient", point.shape) if algorithm.order == 1 else ("value", ())
     if answer.shape != expected:
-        raise ValueError(
-            f"the {what} of the problem must have shape {expected}; got {answer.shape}. Return one number from f."
-        )
+        raise ValueError(f"the {what} of the problem must have shape {expected}; got {answer.shape}.")
     if not bool(jnp.all(jnp.isfinite(answer))):
         raise ValueError(
-            f"the {what} of agent {int(world.agents[0])} in round 0 at the starting point is not finite. "
+            f"the {what} of agent {int(agent)} in round 0 at the starting point is not finite. "
             "Check f there, or start elsewhere with start=..."
+        )
+
+
+def check_inside(outside: Array, start: int, rounds: int) -> None:
+    """An action or a query outside of K is an error, never silent."""
+    number = int(np.sum(np.asarray(outside)))
+    if number:
+        raise ValueError(
+            f"{number} of the recorded actions and queries between rounds {start} and {start + rounds - 1} lie outside "
+            "the set. The algorithm's action or query leaves it: check a linearization of your own with "
+            "droculo.testing.check_linearization, an algorithm with check_algorithm."
         )
 
 
@@ -76,6 +118,6 @@ def check_finite(states: Any, start: int, rounds: int) -> None:
     leaves = [leaf for leaf in jax.tree.leaves(states) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in leaves):
         raise FloatingPointError(
-            f"an agent's state stopped being finite between rounds {start} and {start + rounds - 1}: "
-            "the problem answered with NaN or infinity there. Pieces saved by a checkpoint before that are intact."
+            f"an agent's state stopped being finite between rounds {start} and {start + rounds - 1}: the problem answered "
+            "with NaN or infinity there, or the step size is not finite. Pieces saved by a checkpoint before that are intact."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from droculo.algorithms import Algorithm
+from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.simulator.checkpoint import Checkpoint, fingerprint
 from droculo.simulator.engine import Shape, World, begin, stretch
-from droculo.simulator.inputs import as_keys, cast, check, check_answers, check_finite
+from droculo.simulator.inputs import as_identities, as_keys, cast, check, check_answers, check_finite, check_inside
 from droculo.simulator.trajectory import Ledger, Record, Trajectory
 
 #: A run is cut into about this many compiled pieces: the steps of the progress bar and of checkpoints.
@@ -60,9 +62,19 @@ def simulate(
     >>> run.actions.shape
     (100, 4, 6)
     """
+    expect(
+        problem,
+        Problem,
+        "problem",
+        "Pass for example droculo.problems.TopB.random(...), or problems.from_function(...).",
+    )
+    expect(algorithm, Algorithm, "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...).")
+    expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.connect(graph).")
+    expect(record, (Record, type(None)), "record", "Pass for example droculo.Record(every=10).")
+    expect(checkpoint, (Checkpoint, type(None)), "checkpoint", "Pass droculo.Checkpoint(folder).")
     record = record or Record()
     keys, batched = as_keys(key)
-    identities = np.arange(network.n_agents) if agents is None else np.asarray(agents, np.int64)
+    identities = as_identities(agents, network.n_agents)
     kind = np.dtype(dtype)
     check(problem, algorithm, network, identities, kind)
     began = time.perf_counter()
@@ -74,9 +86,10 @@ def simulate(
         plan = _pieces(algorithm, record)
         saved: list[dict[str, np.ndarray]] = []
         if checkpoint is not None:
-            identity = fingerprint(
-                problem, algorithm, network, identities, jax.random.key_data(keys), record, str(kind)
-            )
+            given = (problem, algorithm, network, identities, jax.random.key_data(keys), record, str(kind))
+            first = (world, plan[0].shape, states, keys, jnp.asarray(0), jnp.asarray(1))
+            program = eqx.filter_make_jaxpr(stretch.__wrapped__)(*first)[0]
+            identity = fingerprint(given, _behaviour(problem, identities), program=program)
             saved = checkpoint.load(identity, len(plan))
         if saved:
             structure = jax.tree.structure(states)
@@ -99,6 +112,8 @@ def simulate(
                 )
                 arrays = _to_host(bill, kept, piece)
                 check_finite(states, piece.start, piece.rounds)
+                if kept is not None:
+                    check_inside(kept.outside[:, : piece.blocks], piece.start, piece.rounds)
                 if checkpoint is not None:
                     leaves = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
                     checkpoint.save(number, arrays | leaves)
@@ -106,6 +121,14 @@ def simulate(
                 bar.update(piece.rounds)
         states = jax.tree.map(np.asarray, states)
     return _assemble(algorithm, record, identities, states, saved, batched, kind, time.perf_counter() - began)
+
+
+def _behaviour(problem: Problem, identities: NDArray[np.int64]) -> list[Array]:
+    """What oracle and functions answer at a few places: parts of them may live where no program shows what they do."""
+    directions = np.random.default_rng(0).standard_normal((3, problem.set.dim))
+    corners = [problem.set.argmax(jnp.asarray(c)) for c in directions]
+    asked = [(jnp.asarray(i), jnp.asarray(t)) for i in (identities[0], identities[-1]) for t in (0, 1)]
+    return corners + [problem.value(i, t, sum(corners[1:], corners[0]) / 3) for i, t in asked]
 
 
 def _pieces(algorithm: Algorithm, record: Record) -> list[Piece]:

@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 class Record:
     """What to keep: every `every`-th round's actions and decisions, and the query points if asked for.
 
-    `Record(every=0)` keeps no rounds at all, only the final states and the ledger.
+    `Record(every=0)` keeps no rounds at all, only the final states and the ledger. What is recorded is also checked:
+    an action or query outside the set ends the run with an error (where the set can tell membership quickly).
     """
 
     every: int = 1
     queries: bool = False
 
     def __post_init__(self) -> None:
-        if self.every < 0:
-            raise ValueError(f"a record keeps every n-th round, n >= 1, or nothing (every=0); got every={self.every}.")
+        if not (isinstance(self.every, int | np.integer) and self.every >= 0):
+            raise ValueError(
+                f"a record keeps every n-th round, n >= 1, or nothing (every=0); got every={self.every!r}."
+            )
 
 
 @dataclass(frozen=True)

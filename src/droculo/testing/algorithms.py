@@ -11,7 +11,7 @@ from jax import Array
 
 from droculo.algorithms import Algorithm, Played
 from droculo.linearizations import Bounds, Linearization
-from droculo.networks import Fixed, Network, connect, from_matrix, single
+from droculo.networks import Fixed, Network, connect, from_matrix, ring, single
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.sets import Set
@@ -37,7 +37,7 @@ def check_algorithm(
     _check_feasible(problem, algorithm, run)
     _check_repeatable(problem, algorithm, network, key, run)
     _check_causal(problem, algorithm, network, key, run)
-    _check_relabelling(problem, algorithm, network, key, run, rng)
+    _check_relabelling(problem, algorithm, network, key, rng)
     _check_identical(problem, algorithm, network, key)
     with double():
         _check_types(algorithm)
@@ -110,9 +110,12 @@ def _check_causal(problem: Problem, algorithm: Algorithm, network: Network, key:
 
 
 def _check_relabelling(
-    problem: Problem, algorithm: Algorithm, network: Network, key: int, run: Trajectory, rng: np.random.Generator
+    problem: Problem, algorithm: Algorithm, network: Network, key: int, rng: np.random.Generator
 ) -> None:
-    """Node p of the new network is agent order[p] of the old one."""
+    """Node p of the new network is agent order[p] of the old one. On fixed links: failures are drawn per link."""
+    if not isinstance(network, Fixed):
+        network = connect(ring(network.n_agents))
+    run = _run(problem, algorithm, network, key)
     order = rng.permutation(network.n_agents)
     matrix = network.to_matrix()[np.ix_(order, order)]
     renamed = _from_matrix(matrix)

@@ -55,6 +55,9 @@ def _check_feasible(link: Linearization, set_: Set, x: jax.Array, rng: np.random
     z = link.quantile(jnp.asarray(rng.uniform(size=len(x))))
     assert all_inside(set_, np.asarray(jax.vmap(link.action)(x)), 1e-9), "an action h(x) leaves the set."
     assert all_inside(set_, np.asarray(jax.vmap(link.query)(x, z)), 1e-9), "a query point leaves the set."
+    if link.trivial:
+        same = np.allclose(jax.vmap(link.query)(x, z), jax.vmap(link.action)(x), rtol=0, atol=1e-12)
+        assert same, "the linearization says that its query is its action (trivial), and it is not."
 
 
 def _check_inequality(link: Linearization, f: Callable, x: jax.Array, y: jax.Array, name: str) -> None:

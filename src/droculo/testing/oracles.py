@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -125,7 +127,7 @@ def _check_returns(oracle: InfeasibleProjection, set_: Set, x0: Vector, y0: Vect
 
 def _capped(oracle: InfeasibleProjection) -> InfeasibleProjection:
     """With a small cap where the oracle has one: an eps below rounding may need the lemma's 10^18 calls."""
-    return eqx.tree_at(lambda o: o, oracle, type(oracle)(limit=200)) if hasattr(oracle, "limit") else oracle
+    return dataclasses.replace(oracle, limit=200) if hasattr(oracle, "limit") else oracle
 
 
 def _check_single(oracle: InfeasibleProjection, set_: Set, x0: Vector, y0: Vector, tolerance: float) -> None:
@@ -139,4 +141,6 @@ def _check_single(oracle: InfeasibleProjection, set_: Set, x0: Vector, y0: Vecto
         out = _run(oracle, single[0], jnp.asarray(single[1]), jnp.asarray(single[2]), jnp.asarray(eps))
         assert out.x.dtype == out.y.dtype == jnp.float32, f"float32 in, {out.x.dtype} out."
         near = np.sum((np.asarray(out.x) - np.asarray(out.y)) ** 2, axis=1)
+    with double():
+        assert all_inside(set_, np.asarray(out.x, np.float64), 1e-5 * max(1, R)), "in float32 x is not in K."
     assert np.all(near <= 3 * eps * 1.001), f"in float32 |x - y|^2 = {near.max():g} exceeds 3 eps = {3 * eps:g}."

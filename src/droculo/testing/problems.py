@@ -33,13 +33,13 @@ def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, 
         assert np.all(np.isfinite(values) & np.all(np.isfinite(gradients), axis=1)), (
             "f or its gradient is not finite on K."
         )
-        _check_gradient(problem, agents, rounds, inside, gradients)
+        _check_gradient(problem, agents, rounds, inside, rng)
         _check_bounds(problem, values, gradients)
         case = problem.linearization.case
         if case == "concave":
             _check_concave(problem, agents, rounds, inside, rng)
         elif case in ("A1", "A2", "A3", "A4"):
-            _check_up_concave(problem, agents, rounds, rng, monotone=case in ("A1", "A2"))
+            _check_up_concave(problem, agents, rounds, inside, rng, monotone=case in ("A1", "A2"))
         _check_comparator(problem, horizon, inside)
 
 
@@ -53,16 +53,20 @@ def _sample(problem: Problem, agents: np.ndarray, rounds: np.ndarray, x: Vector)
     return np.asarray(values), np.asarray(gradients)
 
 
-def _check_gradient(problem: Problem, agents: np.ndarray, rounds: np.ndarray, x: Vector, gradients: Vector) -> None:
-    step, dim = 1e-5, problem.set.dim
-    for i in range(min(dim, 8)):
-        e = step * np.eye(dim)[i]
-        up, _ = _sample(problem, agents, rounds, x + e)
-        down, _ = _sample(problem, agents, rounds, x - e)
-        slope = (up - down) / (2 * step)
-        scale = 1 + np.abs(gradients).max()
-        worst = np.max(np.abs(slope - gradients[:, i]))
-        assert worst <= 1e-4 * scale, f"the gradient's entry {i} differs from central differences by {worst:g}."
+def _check_gradient(
+    problem: Problem, agents: np.ndarray, rounds: np.ndarray, x: Vector, rng: np.random.Generator
+) -> None:
+    """Central differences along segments of K, so that f is never asked outside of it."""
+    other = x[rng.permutation(len(x))]
+    middle, way = (x + other) / 2, other - x
+    step = 1e-5
+    up, _ = _sample(problem, agents, rounds, middle + step * way)
+    down, _ = _sample(problem, agents, rounds, middle - step * way)
+    _, gradients = _sample(problem, agents, rounds, middle)
+    slope, claimed = (up - down) / (2 * step), np.sum(gradients * way, axis=1)
+    worst = np.max(np.abs(slope - claimed))
+    scale = 1 + np.abs(gradients).max() * float(problem.set.radius)
+    assert worst <= 1e-4 * scale, f"the gradient differs from central differences by {worst:g} along a segment of K."
 
 
 def _check_bounds(problem: Problem, values: Vector, gradients: Vector) -> None:
@@ -85,29 +89,39 @@ def _check_concave(
 
 
 def _check_up_concave(
-    problem: Problem, agents: np.ndarray, rounds: np.ndarray, rng: np.random.Generator, *, monotone: bool
+    problem: Problem, agents: np.ndarray, rounds: np.ndarray, x: Vector, rng: np.random.Generator, *, monotone: bool
 ) -> None:
-    """gamma <grad f(y), y - x> <= f(y) - f(x) <= <grad f(x), y - x>/gamma for x <= y in [0, 1]^d."""
+    """gamma <grad f(y), y - x> <= f(y) - f(x) <= <grad f(x), y - x>/gamma for x <= y in the box [0, 1]^d, or K's own."""
     link = problem.linearization
     gamma = float(link.alpha / link.beta) if monotone and link.alpha is not None else 1.0
-    ends = np.sort(rng.uniform(size=(2, len(agents), problem.set.dim)), axis=0)
+    box = np.maximum(1.0, x.max(axis=0))
+    ends = np.sort(rng.uniform(size=(2, len(agents), problem.set.dim)), axis=0) * box
+    corners = (rng.uniform(size=ends[1].shape) < 0.7) * box
+    ends[1][::3] = np.maximum(ends[0], corners)[::3]  # every third pair ends in a corner, the top one among them
+    ends[1][0] = box
     at_x, slope_x = _sample(problem, agents, rounds, ends[0])
     at_y, slope_y = _sample(problem, agents, rounds, ends[1])
     step = ends[1] - ends[0]
     rise = at_y - at_x
     slack = 1e-9 * (1 + np.abs(at_x) + np.abs(at_y))
-    assert np.all(at_x >= -slack), f"f must be non-negative on the unit box; got {at_x.min():g}."
+    least = min(np.min(at_x + slack), np.min(at_y + slack))
+    assert least >= 0, f"f must be non-negative on the unit box; got {least:g}."
     upper, lower = np.sum(slope_x * step, axis=1) / gamma, gamma * np.sum(slope_y * step, axis=1)
     worst = max(np.max(rise - upper - slack), np.max(lower - slack - rise))
     assert worst <= 0, f"f is not {gamma:g}-weakly up-concave: inequality (1) fails by {worst:g}."
     if monotone:
-        least = min(slope_x.min(), slope_y.min())
-        assert least >= -1e-9 * (1 + np.abs(slope_x).max()), f"f is declared monotone and has a slope of {least:g}."
+        fall = min(slope_x.min(), slope_y.min())
+        assert fall >= -1e-9 * (1 + np.abs(slope_x).max()), f"f is declared monotone and has a slope of {fall:g}."
+    if link.case == "A1" and link.alpha is not None:  # alpha rests on the declared curvature
+        other = ends[1][rng.permutation(len(agents))]
+        at_other, _ = _sample(problem, agents, rounds, other)
+        excess = link.alpha * at_other - at_x - link.beta * np.sum(slope_x * (other - ends[0]), axis=1) - slack
+        assert np.max(excess) <= 0, f"alpha and beta do not hold, by {np.max(excess):g}: is the curvature larger?"
 
 
 def _check_comparator(problem: Problem, horizon: int, inside: Vector) -> None:
     number = problem.agents or 3
-    best = problem.comparator(horizon, number)
+    best = problem.comparator(horizon, np.arange(number))
     if best is None:
         return
     assert all_inside(problem.set, best.point[None], 1e-7), "the comparator is not a point of K."
