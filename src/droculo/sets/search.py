@@ -109,11 +109,13 @@ def distance_by(oracle: HostOracle, x: Vector, tolerance: float = 1e-9, *, beyon
     atoms = (oracle(-np.ones_like(x)) - x)[None, :]
     weights = np.ones(1)
     cap = 1000 + 100 * len(x)
+    last = np.inf
     for _ in range(cap):
         y = weights @ atoms
         norm = float(np.linalg.norm(y))
-        if norm <= tolerance:
-            return norm
+        if norm <= tolerance or norm >= last:  # every correction brings y closer, until only rounding is left
+            return min(norm, last)
+        last = norm
         vertex = oracle(-y) - x
         below = float(y @ vertex) / norm
         # Below rounding there is nothing left to gain, however small the tolerance asked for.
