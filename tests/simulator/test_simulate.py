@@ -16,7 +16,7 @@ PROBLEM = problems.TopB.random(agents=N, dim=5, budget=2, seed=0)
 RING = networks.connect(networks.ring(N))
 
 
-def agent(horizon=40, model="semi_bandit", theta=0.5, **options):
+def agent(horizon=36, model="semi_bandit", theta=0.5, **options):
     options.setdefault("scales", Scales(step=20.0, tolerance=0.1))
     return Droculo.design(PROBLEM.setting, getattr(feedback, model)(), horizon=horizon, theta=theta, **options)
 
@@ -24,7 +24,7 @@ def agent(horizon=40, model="semi_bandit", theta=0.5, **options):
 def test_a_batch_of_keys_is_the_runs_of_its_keys():
     keys = jax.random.split(jax.random.key(9), 3)
     batch = simulate(PROBLEM, agent(), RING, key=keys)
-    assert batch.actions.shape == (3, 40, N, 5)
+    assert batch.actions.shape == (3, 36, N, 5)
     assert batch.ledger.loo_calls.shape == (3, N)
     for i, key in enumerate(keys):
         alone = simulate(PROBLEM, agent(), RING, key=key)
@@ -60,21 +60,21 @@ def test_one_and_two_agents(nodes):
     problem = problems.TopB.random(agents=nodes, dim=5, budget=2, seed=0)
     network = networks.connect(networks.ring(nodes))
     run = simulate(problem, agent(), network, key=0)
-    assert run.actions.shape == (40, nodes, 5)
+    assert run.actions.shape == (36, nodes, 5)
     np.testing.assert_array_equal(run.ledger.messages, run.ledger.exchanges * (nodes - 1))
 
 
 def test_the_ledger():
-    run = simulate(PROBLEM, agent(), RING, key=0)  # theta=1/2: slots of 40^(1/4), blocks of 40^(1/4) slots
-    assert (agent().block, agent().slot) == (3, 3)
+    run = simulate(PROBLEM, agent(40), RING, key=0)  # theta=1/2: slots of 40^(1/4), blocks of 40^(1/4) slots
+    assert (agent(40).block, agent(40).slot) == (3, 3)
     np.testing.assert_array_equal(run.ledger.exchanges, np.full(N, 5))  # 40 rounds in blocks of 9
     np.testing.assert_array_equal(run.ledger.messages, np.full(N, 10))
     np.testing.assert_array_equal(run.ledger.bytes, np.full(N, 10 * 2 * 5 * 8))
     np.testing.assert_array_equal(run.ledger.gradient_queries, np.full(N, 14))  # one for each slot, the short one too
     np.testing.assert_array_equal(run.ledger.value_queries, np.zeros(N))
-    two = simulate(PROBLEM, agent(model="two_point"), RING, key=0)
+    two = simulate(PROBLEM, agent(40, "two_point"), RING, key=0)
     np.testing.assert_array_equal(two.ledger.value_queries, np.full(N, 80))
-    lean = simulate(PROBLEM, agent(lean=True), RING, key=0)
+    lean = simulate(PROBLEM, agent(40, lean=True), RING, key=0)
     np.testing.assert_array_equal(2 * lean.ledger.bytes, run.ledger.bytes)
     assert run.ledger.mean()["exchanges"] == 5
 
@@ -120,7 +120,7 @@ def test_data_and_seeds_do_not_recompile():
     size = engine.stretch._cached._cache_size()
     other = problems.TopB.random(agents=N, dim=5, budget=2, seed=77)
     changed = Droculo.design(
-        other.setting, feedback.semi_bandit(), horizon=40, theta=0.5, scales=Scales(step=3.0, tolerance=0.7)
+        other.setting, feedback.semi_bandit(), horizon=36, theta=0.5, scales=Scales(step=3.0, tolerance=0.7)
     )
     simulate(other, changed, RING, key=5)
     assert engine.stretch._cached._cache_size() == size

@@ -109,8 +109,8 @@ def _blocks(
 
         def live(agent: Array, key: Array, state: Any) -> tuple[Any, Any, Kept | None]:
             ports = SimulatedPorts(world, agent, for_network, block)
-            total = _play(world, shape, ports, state, first, key)
-            kept = _keep(world, shape, ports, state, first, key)
+            total, seen = _play(world, shape, ports, state, first, key)
+            kept = _keep(world, shape, ports, state, first, key, seen)
             state, spent = world.algorithm.update(ports, state, total)
             return state, spent, kept
 
@@ -130,55 +130,89 @@ def _blocks(
     return jax.lax.fori_loop(0, count, body, (states, Bill(nothing, nothing, nothing), buffers))
 
 
-def _play(world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array) -> Any:
-    """The sum of a block's shares: slots side by side in chunks, so that memory does not grow with the block."""
+def _play(
+    world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array
+) -> tuple[Any, list[Played] | None]:
+    """The sum of a block's shares: slots side by side in chunks, so that memory does not grow with the block.
+
+    Where the block is a single chunk, what was played comes along, slot by slot.
+    """
     algorithm, length = world.algorithm, world.algorithm.slot
 
-    def slot(start: Array, length: int) -> Any:
-        return algorithm.play(ports, state, start, length, jax.random.fold_in(key, start))[0]
+    def slots(start: Array, number: int, length: int) -> tuple[Any, Played]:
+        def slot(q: Array) -> tuple[Any, Played]:
+            begin = start + q * length
+            return algorithm.play(ports, state, begin, length, jax.random.fold_in(key, begin))
 
-    def slots(start: Array, number: int) -> Any:
-        if number == 1:
-            return slot(start, length)
-        shares = jax.vmap(lambda q: slot(start + q * length, length))(jnp.arange(number))
-        return jax.tree.map(lambda share: share.sum(axis=0), shares)
+        if number == 1:  # no batch axis where there is no batch: one slot is the rule at theta = 1
+            share, played = slot(jnp.zeros((), start.dtype))
+            return share, jax.tree.map(lambda leaf: leaf[None], played)
+        shares, played = jax.vmap(slot)(jnp.arange(number))
+        return jax.tree.map(lambda leaf: leaf.sum(axis=0), shares), played
 
-    def plus(a: Any, b: Any) -> Any:
-        return jax.tree.map(jnp.add, a, b)
+    def plus(one: Any, other: Any) -> Any:
+        return jax.tree.map(jnp.add, one, other)
 
     numbers = world.agents.shape[0] * length * algorithm.domain.dim
     chunk = max(1, min(shape.slots, shape.at_once // numbers))
     whole, rest = divmod(shape.slots, chunk)
-    shares = []
+    parts = []
     if whole:
-        share = slots(first, chunk)
+        share, played = slots(first, chunk, length)
         if whole > 1:
             share = jax.lax.fori_loop(
-                1, whole, lambda c, sum: plus(sum, slots(first + c * chunk * length, chunk)), share
+                1, whole, lambda c, total: plus(total, slots(first + c * chunk * length, chunk, length)[0]), share
             )
-        shares.append(share)
+        parts.append((share, played))
     if rest:
-        shares.append(slots(first + whole * chunk * length, rest))
+        parts.append(slots(first + whole * chunk * length, rest, length))
     if shape.short:
-        shares.append(slot(first + shape.slots * length, shape.short))
-    total = shares[0]
-    for share in shares[1:]:
+        parts.append(slots(first + shape.slots * length, 1, shape.short))
+    total = parts[0][0]
+    for share, _ in parts[1:]:
         total = plus(total, share)
-    return total
+    return total, [played for _, played in parts] if whole <= 1 else None
 
 
-def _keep(world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array) -> Kept | None:
-    """The block's recorded rounds. A slot's plays are a function of state and key, so they are simply played again;
-    nobody looks at the answers, and the compiler leaves the questions out."""
-    record = shape.record
+def _keep(
+    world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array, seen: list[Played] | None
+) -> Kept | None:
+    """The block's recorded rounds, and how many of their actions and queries lie outside of K."""
+    record, domain = shape.record, world.algorithm.domain
     if record.every == 0:
         return None
+    if record.every == 1 and seen is not None:
+        rounds, valid, actions, queries = _everything(first, seen)
+    else:
+        rounds, valid, actions, queries = _replayed(world, shape, ports, state, first, key)
+    outside = jnp.zeros((), jnp.int32)
+    if domain.quick_membership:
+        points = jnp.concatenate([actions, queries.reshape(-1, domain.dim)])
+        asked = jnp.repeat(valid, queries.shape[1])
+        inside = jax.vmap(lambda x: domain.contains(x, _slack(points.dtype, domain)))(points)
+        outside = jnp.sum(~inside & jnp.concatenate([valid, asked]))
+    return Kept(rounds, valid, actions, world.algorithm.decision(state), queries if record.queries else None, outside)
 
-    domain = world.algorithm.domain
+
+def _everything(first: Array, seen: list[Played]) -> tuple[Array, ...]:
+    """Every round of the block, as it was played."""
+    dim = seen[0].actions.shape[-1]
+    actions = jnp.concatenate([played.actions.reshape(-1, dim) for played in seen])
+    queries = jnp.concatenate([jnp.repeat(played.points, played.actions.shape[1], axis=0) for played in seen])
+    rounds = first + jnp.arange(actions.shape[0])
+    return rounds, jnp.ones(rounds.shape, bool), actions, queries
+
+
+def _replayed(
+    world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array
+) -> tuple[Array, ...]:
+    """The rounds to keep, played again: a slot's plays are a function of state and key. Nobody looks at the answers,
+    and the compiler leaves the questions out."""
+    every = shape.record.every
 
     def part(begin: Array, slots: int, length: int) -> tuple[Array, ...]:
-        number = -(-slots * length // record.every)
-        rounds = (-(-begin // record.every) + jnp.arange(number)) * record.every
+        number = -(-slots * length // every)
+        rounds = (-(-begin // every) + jnp.arange(number)) * every
         valid = rounds < begin + slots * length
         offset = jnp.where(valid, rounds - begin, 0)
 
@@ -194,13 +228,7 @@ def _keep(world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: 
     if shape.short:
         parts.append(part(first + shape.slots * slot, 1, shape.short))
     rounds, valid, actions, queries = (jnp.concatenate(pieces) for pieces in zip(*parts, strict=True))
-    outside = jnp.zeros((), jnp.int32)
-    if domain.quick_membership:
-        points = jnp.concatenate([actions, queries.reshape(-1, domain.dim)])
-        asked = jnp.repeat(valid, queries.shape[1])
-        inside = jax.vmap(lambda x: domain.contains(x, _slack(points.dtype, domain)))(points)
-        outside = jnp.sum(~inside & jnp.concatenate([valid, asked]))
-    return Kept(rounds, valid, actions, world.algorithm.decision(state), queries if record.queries else None, outside)
+    return rounds, valid, actions, queries
 
 
 def _slack(dtype: Any, domain: Set) -> Array:
