@@ -160,3 +160,11 @@ class Broken(net.Network):
 def test_the_contract_catches_faults(fault, message):
     with pytest.raises(AssertionError, match=message):
         check_network(Broken(net.connect(net.karate()), fault), exchanges=3)
+
+
+def test_a_check_of_no_exchange_is_refused() -> None:
+    from droculo.networks import connect, ring
+    from droculo.testing import check_network
+
+    with pytest.raises(ValueError, match="one exchange at least; got exchanges=0"):
+        check_network(connect(ring(3)), exchanges=0)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.optimize import OptimizeResult
 
 from droculo import sets
-from droculo.sets import inequalities, polytope
+from droculo.sets import inequalities, polytope, search
 
 ONE, NO_ROWS = np.ones((1, 2)), (np.zeros((0, 2)), [])
 square = nx.cycle_graph(4)
@@ -124,3 +125,17 @@ def test_a_polytope_too_thin_for_a_ball_says_so() -> None:
         inequalities.inner_ball(rows, limits, np.zeros(4, bool), np.eye(2))
     with pytest.raises(RuntimeError, match="its point of least sup-norm"):
         inequalities.least_max(rows, np.array([1.0, 1.0, -2.0, 0.0]), np.zeros(4, bool))
+
+
+def test_a_solver_that_gives_nothing_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inequalities, "_solve", lambda *_: None)
+    with pytest.raises(RuntimeError, match="did not find a ball of positive radius inside it"):
+        inequalities.inner_ball(np.eye(2), np.ones(2), np.zeros(2, bool), np.eye(2))
+
+
+def test_an_unsolved_master_program_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        search, "linprog", lambda *_, **__: OptimizeResult(x=None, status=4, success=False, message="numbers")
+    )
+    with pytest.raises(RuntimeError, match="known vertices was not solved: numbers"):
+        search.least_sup_norm(sets.Hull([[1.0, 0.0], [0.0, 1.0]]))

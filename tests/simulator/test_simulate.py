@@ -246,3 +246,12 @@ def leaving():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_gradient_of_the_wrong_shape_is_refused():
+    class Short(problems.TopB):
+        def gradient(self, agent, t, x):
+            return x[:2]
+
+    with pytest.raises(ValueError, match=r"gradient of the problem must have shape \(5,\); got \(2,\)"):
+        simulate(Short(PROBLEM.weights, 2), agent(), RING, key=0)
