@@ -10,7 +10,7 @@ from droculo import Droculo, Record, Scales, Trajectory, feedback, measure, simu
 from droculo.testing.points import random_points
 
 
-def holds(problem, run):
+def assert_holds(problem, run):
     found, exact = measure.certificate(problem, run), measure.regret(problem, run)
     slack = 1e-9 * (1 + abs(exact.comparator.total))
     assert np.all(found.bound >= exact.total - slack), (found.bound, exact.total)
@@ -25,9 +25,9 @@ def holds(problem, run):
 )
 def test_it_is_above_the_exact_regret(case, model):
     problem, agent = PROBLEMS[case], design(case, model)
-    found = [holds(problem, simulate(problem, agent, RING, key=key, record=Record(queries=True))) for key in range(4)][
-        -1
-    ]
+    found = [
+        assert_holds(problem, simulate(problem, agent, RING, key=key, record=Record(queries=True))) for key in range(4)
+    ][-1]
     assert found.bound.shape == (N,)
     plays_queries = model == "bandit" or (model == "semi_bandit" and case not in ("concave", "A1"))
     assert np.any(np.abs(found.correction) > 1e-9) == plays_queries
@@ -39,7 +39,7 @@ def test_it_certifies_any_sequence():
     for problem in PROBLEMS.values():
         blank = Trajectory(T, np.arange(T), *(None,) * 3, np.arange(N), None, None, 0.0)
         points = random_points(problem.set, T * N, rng).reshape(T, N, -1)
-        holds(problem, dataclasses.replace(blank, actions=points, decisions=points[::-1]))
+        assert_holds(problem, dataclasses.replace(blank, actions=points, decisions=points[::-1]))
 
 
 def test_a_better_run_has_a_smaller_certificate():
