@@ -67,7 +67,7 @@ class Waves(eqx.Module):
 
 
 class _Planted(Problem):
-    """Shared by problems that are linear in drifting weights: their sum is the same problem with summed weights."""
+    """Shared by problems that are affine in drifting weights: their mean is the same problem with mean weights."""
 
     weights: eqx.AbstractVar[Waves]
 
@@ -81,7 +81,7 @@ class _Planted(Problem):
 
     @abstractmethod
     def reward(self, weights: Array, x: Array) -> Array:
-        """f for the given weights. Linear in them, but for terms that no weight enters, which `constant` times."""
+        """f for the given weights, affine in them: so the mean of f over rounds and agents is f of the mean weights."""
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         return self.reward(self.weights.at(agent, t), x)
