@@ -1,7 +1,8 @@
 """The adversary: f(agent, t, x) as a pure function, with its set, its class and its sizes."""
 
 from abc import abstractmethod
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,11 +16,16 @@ from droculo.sets.geometry import Vector
 
 
 class Comparator(NamedTuple):
-    """A point u and the reward (1/N) sum over t and j of f_{t,j}(u); `kind` says what is known of it."""
+    """A point u and the reward (1/N) sum over t and j of f_{t,j}(u); `kind` says what is known of it.
+
+    "exact": the maximum over K. "certified": the maximum is at most `total + gap`, proven. "found": the best that a
+    search came upon, a lower bound on the maximum and no more.
+    """
 
     point: Vector
     total: float
-    kind: str  # "exact": the maximum over K. "found": the best that was found, a lower bound on it
+    kind: str
+    gap: float = 0.0
 
 
 class Problem(eqx.Module):
@@ -35,6 +41,9 @@ class Problem(eqx.Module):
     bounds: eqx.AbstractVar[Bounds]
     agents: eqx.AbstractVar[int | None]
 
+    #: whether `answer` uses its key, which costs a driver a few random bits for every question
+    noisy: ClassVar[bool] = False
+
     @abstractmethod
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         """f_{t,agent}(x)."""
@@ -43,13 +52,17 @@ class Problem(eqx.Module):
         """The gradient of f_{t,agent} at x."""
         return jax.grad(self.value, argnums=2)(agent, t, x)
 
-    def answer(self, agent: Array, t: Array, x: Array, order: int) -> Array:
-        """What the query oracle says at x: the gradient (order 1) or the value (order 0)."""
+    def answer(self, agent: Array, t: Array, x: Array, order: int, key: Array) -> Array:
+        """What the query oracle says at x: the gradient (order 1) or the value (order 0). `key` is for its noise."""
         return self.gradient(agent, t, x) if order == 1 else self.value(agent, t, x)
 
     def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
         """The best fixed point in hindsight for the nodes with these functions, where it is known; None where not."""
         return None
+
+    def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
+        """`comparator` for several growing horizons; a problem that can do them in one pass overrides this."""
+        return [self.comparator(horizon, agents) for horizon in horizons]
 
     @property
     def setting(self) -> Setting:

@@ -1,4 +1,4 @@
-"""A problem from a plain function of your own, written in JAX."""
+"""Problems from a function of your own: one written in JAX, or a black box on the host."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
 from droculo.linearizations import Bounds, Linearization
 from droculo.problems.base import Problem
 from droculo.sets import Set
+from droculo.sets.geometry import Vector
+from droculo.sets.host import answer_rows, ask
 
 Objective = Callable[[Array, Array, Array], Any]
+#: f(agent, t, x) in NumPy: a number, or a gradient
+Measured = Callable[[int, int, Vector], Any]
 
 
 class FromFunction(Problem):
@@ -36,6 +42,7 @@ def from_function(
     *,
     gradient_bound: float,
     value_bound: float,
+    smoothness: float | None = None,
     agents: int | None = None,
 ) -> FromFunction:
     """Pose max over x of f(agent, t, x) on `set`, where f belongs to the class that `linearization` names.
@@ -48,4 +55,69 @@ def from_function(
     >>> problem.agents is None
     True
     """
-    return FromFunction(set, linearization, Bounds(gradient_bound, value_bound), agents, function)
+    return FromFunction(set, linearization, Bounds(gradient_bound, value_bound, smoothness=smoothness), agents, function)
+
+
+class BlackBox(Problem):
+    """f(agent, t, x) known only by calling it. Make it with `from_black_box`."""
+
+    set: Set
+    linearization: Linearization
+    bounds: Bounds
+    agents: int | None = eqx.field(static=True)
+    function: Measured = eqx.field(static=True)
+    slope: Measured | None = eqx.field(static=True)
+
+    def value(self, agent: Array, t: Array, x: Array) -> Array:
+        return self._call(self.function, agent, t, x, 1)[0]
+
+    def gradient(self, agent: Array, t: Array, x: Array) -> Array:
+        if self.slope is None:
+            raise ValueError(
+                "this black box answers with values only. Use feedback.zeroth_order(), bandit() or two_point(), or pass "
+                "gradient=... to from_black_box (a certificate needs gradients too)."
+            )
+        return self._call(self.slope, agent, t, x, x.shape[0])
+
+    def _call(self, function: Measured, agent: Array, t: Array, x: Array, length: int) -> Array:
+        def one(row: Vector) -> Vector:
+            reply = np.asarray(function(int(row[0]), int(row[1]), row[2:]), np.float64)
+            if reply.size != length:
+                raise ValueError(f"the black box must answer with {length} number(s); got shape {reply.shape}.")
+            return reply.reshape(length)
+
+        def answer(received: Array) -> NDArray:
+            return answer_rows(one, received)
+
+        sent = jnp.concatenate([jnp.stack([agent, t]).astype(x.dtype), x])
+        return ask(answer, sent, length)
+
+
+def from_black_box(
+    function: Measured,
+    set: Set,
+    linearization: Linearization,
+    *,
+    gradient: Measured | None = None,
+    gradient_bound: float,
+    value_bound: float,
+    smoothness: float | None = None,
+    agents: int | None = None,
+) -> BlackBox:
+    """The same for a function that cannot be traced: a simulator, a program, a measurement, called on the host.
+
+    It is called with whole numbers `agent` and `t` and a NumPy vector x, and must give the same answer to the same
+    question. `gradient`, where there is one, allows gradient feedback and certificates. Each question is a Python call:
+    count on some tens of thousands a second.
+
+    >>> import numpy as np
+    >>> from droculo import linearizations, sets
+    >>> problem = from_black_box(
+    ...     lambda agent, t, x: np.log1p(x).sum(), sets.budget(3, 1.0), linearizations.MonotoneOrigin(),
+    ...     gradient_bound=2.0, value_bound=3.0)
+    >>> import jax.numpy as jnp
+    >>> float(problem.value(jnp.array(0), jnp.array(5), jnp.ones(3)))  # doctest: +ELLIPSIS
+    2.079...
+    """
+    bounds = Bounds(gradient_bound, value_bound, smoothness=smoothness)
+    return BlackBox(set, linearization, bounds, agents, function, gradient)

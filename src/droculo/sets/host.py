@@ -58,11 +58,11 @@ class Host(ABC):
 
     def answer_argmax(self, received: Array) -> NDArray:
         """`argmax` for every row that compiled code sends."""
-        return _answer(self.argmax, received)
+        return answer_rows(self.argmax, received)
 
     def answer_holds(self, received: Array) -> NDArray:
         """`holds` for every row (x, tolerance) that compiled code sends, as 1 or 0."""
-        return _answer(lambda row: np.array([float(self.holds(row[:-1], float(row[-1])))]), received)
+        return answer_rows(lambda row: np.array([float(self.holds(row[:-1], float(row[-1])))]), received)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"} | {"solves": 0}
@@ -72,7 +72,7 @@ class Host(ABC):
         self._lock = threading.Lock()
 
 
-def _answer(function: Callable[[Vector], Vector], received: Array) -> NDArray:
+def answer_rows(function: Callable[[Vector], Vector], received: Array) -> NDArray:
     """Apply `function` to every row of what `ask` sent, under any number of batch axes, and reply in kind."""
     sent = np.asarray(received)
     in_bits = sent.dtype == np.uint32

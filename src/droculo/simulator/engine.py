@@ -63,10 +63,17 @@ class SimulatedPorts(eqx.Module):
     world: World
     agent: Array
     network_key: Array
+    noise_key: Array
     block: Array
 
     def ask(self, played: Played, order: int) -> Array:
-        return jax.vmap(lambda t, x: self.world.problem.answer(self.agent, t, x, order))(played.rounds, played.points)
+        problem = self.world.problem
+
+        def one(index: Array, t: Array, x: Array) -> Array:
+            key = jax.random.fold_in(jax.random.fold_in(self.noise_key, t), index) if problem.noisy else self.noise_key
+            return problem.answer(self.agent, t, x, order, key)
+
+        return jax.vmap(one)(jnp.arange(played.rounds.shape[0]), played.rounds, played.points)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         network = self.world.network
@@ -101,14 +108,14 @@ def _blocks(
 ) -> tuple[Any, Bill, Kept | None]:
     rounds = shape.slots * world.algorithm.slot + shape.short
     full = world.algorithm.block * world.algorithm.slot
-    for_agents, for_network = jax.random.split(key)
+    for_agents, for_network, for_noise = jax.random.split(key, 3)
     keys = jax.vmap(lambda agent: jax.random.fold_in(for_agents, agent))(world.agents)
 
     def one(first: Array, states: Any) -> tuple[Any, Bill, Kept | None]:
         block = first // full
 
         def live(agent: Array, key: Array, state: Any) -> tuple[Any, Any, Kept | None]:
-            ports = SimulatedPorts(world, agent, for_network, block)
+            ports = SimulatedPorts(world, agent, for_network, jax.random.fold_in(for_noise, agent), block)
             total, seen = _play(world, shape, ports, state, first, key)
             kept = _keep(world, shape, ports, state, first, key, seen)
             state, spent = world.algorithm.update(ports, state, total)

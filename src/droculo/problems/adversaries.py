@@ -1,0 +1,220 @@
+"""Weights that an adversary chooses: fixed, random, drifting, switching, and spread over agents as unevenly as you like.
+
+Planted problems are affine in such weights, so their mean over rounds and agents is the same problem with mean weights.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+
+from droculo.precision import double
+from droculo.sets.geometry import Vector
+
+
+class Adversary(eqx.Module):
+    """Weights w_{t,i}: a vector for every agent and round, as a pure function. Rounds count from 0."""
+
+    #: (agents, entries): no weight ever leaves [lowest, highest]
+    lowest: eqx.AbstractVar[Vector]
+    highest: eqx.AbstractVar[Vector]
+
+    @abstractmethod
+    def at(self, agent: Array, t: Array) -> Array:
+        """The weights of one agent in one round."""
+
+    @property
+    def agents(self) -> int:
+        return int(self.highest.shape[0])
+
+    def totals(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> Vector:
+        """(1/N) sum over these agents and the first T rounds, for each of the growing horizons T, in one pass."""
+        with double():
+            named = jnp.asarray(agents)
+
+            @jax.jit
+            def more(total: Array, start: Array, stop: Array) -> Array:
+                def one(t: Array, total: Array) -> Array:
+                    return total + jnp.mean(jax.vmap(self.at, (0, None))(named, t), axis=0)
+
+                return jax.lax.fori_loop(start, stop, one, total)
+
+            total, done, found = jnp.zeros(self.highest.shape[1]), 0, []
+            for horizon in horizons:
+                total, done = more(total, jnp.asarray(done), jnp.asarray(int(horizon))), int(horizon)
+                found.append(np.asarray(total))
+            return np.stack(found)
+
+
+class Constant(Adversary):
+    """The same weights in every round."""
+
+    values: Vector  # (agents, entries)
+
+    def __init__(self, values: ArrayLike):
+        self.values = _table(values)
+
+    @property
+    def lowest(self) -> Vector:
+        return self.values
+
+    @property
+    def highest(self) -> Vector:
+        return self.values
+
+    def at(self, agent: Array, t: Array) -> Array:
+        return jnp.asarray(self.values)[agent]
+
+
+class Independent(Adversary):
+    """Every round anew, uniform between `lowest` and `highest`, independent over rounds, agents and entries.
+
+    The draw is a function of (seed, agent, round), so that whoever asks again hears the same. Its 32 random bits do
+    not depend on the precision of the run.
+    """
+
+    lowest: Vector  # (agents, entries)
+    highest: Vector
+    seed: NDArray[np.uint32]
+
+    def __init__(self, lowest: ArrayLike, highest: ArrayLike, *, seed: int):
+        self.lowest, self.highest = _table(lowest), _table(highest)
+        if self.lowest.shape != self.highest.shape or np.any(self.lowest > self.highest):
+            raise ValueError("Independent needs lowest <= highest, two tables of the same shape (agents, entries).")
+        self.seed = np.asarray(seed, np.uint32)
+
+    def at(self, agent: Array, t: Array) -> Array:
+        low, high = jnp.asarray(self.lowest)[agent], jnp.asarray(self.highest)[agent]
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), agent), t)
+        bits = jax.random.bits(key, (max(20, low.shape[0]),), jnp.uint32)[: low.shape[0]]
+        return low + (high - low) * (bits.astype(low.dtype) * 2.0**-32)
+
+
+class Waves(Adversary):
+    """Weights that drift: w_{t,i} = base_i + height_i (1 + cos(speed_i t + phase_i))/2, entry by entry."""
+
+    base: Vector  # (agents, entries)
+    height: Vector
+    speed: Vector
+    phase: Vector
+
+    @classmethod
+    def random(cls, agents: int, entries: int, *, low: float, high: float, swing: float, seed: int) -> "Waves":
+        """Base weights uniform on [low, high], each swinging by up to `swing` at its own pace."""
+        rng = np.random.default_rng(seed)
+        shape = (agents, entries)
+        return cls(
+            base=rng.uniform(low, high, shape),
+            height=rng.uniform(0, swing, shape) if swing else np.zeros(shape),
+            speed=rng.uniform(0.5, 2.5, shape),
+            phase=rng.uniform(0, 2 * np.pi, shape),
+        )
+
+    @property
+    def lowest(self) -> Vector:
+        return self.base + np.minimum(self.height, 0)
+
+    @property
+    def highest(self) -> Vector:
+        return self.base + np.maximum(self.height, 0)
+
+    def at(self, agent: Array, t: Array) -> Array:
+        base, height, speed, phase = (jnp.asarray(a)[agent] for a in (self.base, self.height, self.speed, self.phase))
+        return base + height * (1 + jnp.cos(speed * t + phase)) / 2
+
+
+class Switching(Adversary):
+    """A few tables of weights in turn, each for `every` rounds; the first is `offset` rounds shorter.
+
+    >>> import jax.numpy as jnp
+    >>> hard = Switching.against_a_follower([[1.0, 0.0]], [[0.0, 1.0]], every=4)
+    >>> [hard.at(jnp.array(0), jnp.array(t)).tolist()[0] for t in range(10)]
+    [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    """
+
+    values: Vector  # (phases, agents, entries)
+    every: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+    def __init__(self, values: ArrayLike, *, every: int, offset: int = 0):
+        self.values = np.asarray(values, np.float64)
+        if self.values.ndim != 3 or not np.all(np.isfinite(self.values)):
+            raise ValueError(f"Switching needs finite tables (phases, agents, entries); got shape {self.values.shape}.")
+        if not (every >= 1 and 0 <= offset < every):
+            raise ValueError(f"Switching needs every >= 1 and 0 <= offset < every; got {every} and {offset}.")
+        self.every, self.offset = np.asarray(every, np.int64), np.asarray(offset, np.int64)
+
+    @classmethod
+    def against_a_follower(cls, first: ArrayLike, second: ArrayLike, *, every: int) -> "Switching":
+        """Two tables in turn, the first phase half as long: whichever has earned more so far is about to earn less.
+
+        Following the leader then loses in every phase. `every` = the algorithm's block hurts those who follow the
+        last block.
+        """
+        return cls(np.stack([_table(first), _table(second)]), every=every, offset=every // 2)
+
+    @property
+    def lowest(self) -> Vector:
+        return self.values.min(axis=0)
+
+    @property
+    def highest(self) -> Vector:
+        return self.values.max(axis=0)
+
+    def at(self, agent: Array, t: Array) -> Array:
+        phase = (t + self.offset) // self.every % self.values.shape[0]
+        return jnp.asarray(self.values)[phase, agent]
+
+
+class Heterogeneous(Adversary):
+    """One common adversary, spread over agents: from identical (`dial` 0) to disjoint (`dial` 1).
+
+    Entry e belongs to agent e mod N. Agent i has floor + ((1 - dial) + dial N [e is its own]) (common - floor), so the
+    network's mean, and with it the optimum, is the same for every dial: only the agents' views differ.
+    """
+
+    common: Adversary  # its agent 0 is what all share
+    floor: Vector
+    dial: Vector
+    number: int = eqx.field(static=True)
+
+    def __init__(self, common: Adversary, *, agents: int, dial: float, floor: ArrayLike = 0.0):
+        if not 0 <= dial <= 1:
+            raise ValueError(f"the dial of heterogeneity lies between 0 (identical) and 1 (disjoint); got {dial}.")
+        entries = common.highest.shape[1]
+        if entries < agents:
+            raise ValueError(f"{agents} agents cannot own disjoint shares of {entries} entries: use at most {entries}.")
+        self.common, self.number = common, int(agents)
+        self.dial = np.asarray(dial, np.float64)
+        self.floor = np.broadcast_to(np.asarray(floor, np.float64), (entries,)).copy()
+
+    def _share(self, agent: Array) -> Array:
+        own = jnp.arange(self.floor.shape[0]) % self.number == agent
+        return (1 - self.dial) + self.dial * self.number * own
+
+    def at(self, agent: Array, t: Array) -> Array:
+        return self.floor + self._share(agent) * (self.common.at(jnp.zeros_like(agent), t) - self.floor)
+
+    def _spread(self, edge: Vector) -> Vector:
+        own = np.arange(len(self.floor)) % self.number == np.arange(self.number)[:, None]
+        return self.floor + ((1 - self.dial) + self.dial * self.number * own) * (edge[0] - self.floor)
+
+    @property
+    def lowest(self) -> Vector:
+        return self._spread(self.common.lowest)
+
+    @property
+    def highest(self) -> Vector:
+        return self._spread(self.common.highest)
+
+
+def _table(values: ArrayLike) -> Vector:
+    table = np.asarray(values, np.float64)
+    if table.ndim != 2 or table.size == 0 or not np.all(np.isfinite(table)):
+        raise ValueError(f"weights are a finite table (agents, entries); got shape {table.shape}.")
+    return table
