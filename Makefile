@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 JOBS   ?= 2
 
-.PHONY: run test lint format clean help
+.PHONY: run test gallery lint format clean help
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -22,6 +22,9 @@ run: $(READY)  ## play one problem with each feedback model and print a table
 
 test: lint  ## lint, type-check and run all tests
 	$(BIN)/python -m pytest -n $(JOBS)
+
+gallery: $(READY)  ## run every application and write its page and picture to docs/applications
+	$(BIN)/python -m droculo.gallery
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .

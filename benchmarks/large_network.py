@@ -31,7 +31,7 @@ def main() -> None:
     x = run.states.x
     inside = np.all((x >= -1e-9) & (x <= 1 + 1e-9)) and np.all(x.sum(axis=1) <= 5 + 1e-8)
     bill = run.ledger.mean()
-    print(f"run in {run.seconds:.1f} s, compilation included; all decisions in the set: {inside}")
+    print(f"run in {run.ledger.seconds:.1f} s, compilation included; all decisions in the set: {inside}")
     print("per agent:", ", ".join(f"{bill[name]:.1f} {name}" for name in ("exchanges", "messages", "loo_calls")))
     spread = np.sqrt(np.mean(np.sum((x - x.mean(axis=0)) ** 2, axis=1)))
     print(f"disagreement (rms distance to the mean decision): {spread:.2e}")

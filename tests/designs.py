@@ -22,11 +22,49 @@ PAIRS = [
 RING = networks.connect(networks.ring(N))
 
 
+def _planted():
+    """Every other planted problem in each of its cases, each against an adversary of another kind."""
+    rng = np.random.default_rng(5)
+    covers = rng.uniform(size=(6, 5)) < 0.4
+    factors = rng.uniform(size=(4, 5, 2))
+    matrices = factors @ factors.transpose(0, 2, 1)
+    low, high = rng.uniform(0, 0.5, (2, N, 6))
+    high += low
+    waves = problems.Waves.random(1, 4, low=0.2, high=1.0, swing=1.0, seed=5)
+    return {
+        "coverage A2, i.i.d.": problems.Coverage(problems.Independent(low, high, seed=1), covers, 2),
+        "coverage A1, against a follower": problems.Coverage(
+            problems.Switching.against_a_follower(low, high[:, ::-1], every=4), covers, 2, face=True
+        ),
+        "weak A2, disjoint": problems.WeakQuadratic(
+            problems.Heterogeneous(waves, agents=N, dial=1.0), matrices, 0.7, 2
+        ),
+        "weak A1, fixed": problems.WeakQuadratic(problems.Constant(high[:, :4]), matrices, 0.7, 2, face=True),
+        **{
+            f"tight {case}": problems.Tight.random(case, agents=N, pairs=2, seed=3) for case in ("A1", "A2", "A3", "A4")
+        },
+    }
+
+
+PLANTED = _planted()
+
+
+def models(problem):
+    """The names of the feedback models from which the problem's case can be learned."""
+    first_order_only = problem.linearization.case == "A4"
+    return FIRST_ORDER if first_order_only else (*FIRST_ORDER, "zeroth_order", "bandit", "two_point")
+
+
 def design(case, model, **options):
+    """For one of PROBLEMS."""
+    return design_for(PROBLEMS[case], model, **options)
+
+
+def design_for(problem, model, **options):
     """Long steps and a tight tolerance, so that the oracle has work to do within few rounds."""
     scales = Scales(step=20.0 if model in FIRST_ORDER else 60.0, tolerance=0.1)
     settings = {"horizon": T, "theta": 0.6, "scales": scales} | options
-    return Droculo.design(PROBLEMS[case].setting, getattr(feedback, model)(), **settings)
+    return Droculo.design(problem.setting, getattr(feedback, model)(), **settings)
 
 
 def matchings():

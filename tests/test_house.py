@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "droculo"
 #: from the bottom up: a room may use those before it
 ROOMS = [
     "precision", "expect", "sets", "networks", "linearizations", "feedback", "oracles", "problems", "algorithms", "simulator",
-    "measure", "testing",
+    "measure", "gallery", "testing",
 ]  # fmt: skip
 #: what an agent must not know of
 FORBIDDEN = {"algorithms": {"networks", "problems"}, "sets": {"networks"}, "networks": {"sets"}}
@@ -53,7 +53,7 @@ def test_every_room_is_listed():
 
 def test_the_public_surface():
     assert set(droculo.__all__) == {
-        "Checkpoint", "Droculo", "Record", "Scales", "Trajectory", "feedback", "linearizations", "measure", "networks",
+        "Checkpoint", "Droculo", "Plays", "Record", "Scales", "Trajectory", "feedback", "linearizations", "measure", "networks",
         "oracles", "problems", "sets", "simulate",
     }  # fmt: skip
     from droculo import testing
@@ -61,7 +61,7 @@ def test_the_public_surface():
     assert set(testing.__all__) == {
         "check_algorithm", "check_linearization", "check_network", "check_oracle", "check_problem", "check_set",
     }  # fmt: skip
-    for module in (droculo, *(getattr(droculo, room) for room in ROOMS[2:])):
+    for module in (droculo, *(importlib.import_module(f"droculo.{room}") for room in ROOMS[2:])):
         for name in module.__all__:
             assert hasattr(module, name), f"{module.__name__} promises {name}"
 

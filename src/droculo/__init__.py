@@ -6,13 +6,14 @@ may be asked for; an algorithm is one agent's behaviour; `simulate` lets all age
 
 from droculo import feedback, linearizations, measure, networks, oracles, problems, sets
 from droculo.algorithms import Droculo, Scales
-from droculo.simulator import Checkpoint, Record, Trajectory, simulate
+from droculo.simulator import Checkpoint, Plays, Record, Trajectory, simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Checkpoint",
     "Droculo",
+    "Plays",
     "Record",
     "Scales",
     "Trajectory",

@@ -131,6 +131,8 @@ def test_a_value_query_of_the_shrunk_set_keeps_its_ball_in_the_set():
         (lambda: lin.NonMonotoneGeneral().upper_model(jnp.sum, jnp.ones_like, jnp.ones(D)), r"call .on\(set\) first"),
         (lambda: lin.Bounds(0.0, 1.0), "bound on the gradient must be positive and finite; got 0.0"),
         (lambda: lin.Bounds(1.0, np.inf), "bound on the value must be positive and finite; got inf"),
+        (lambda: lin.Bounds(1.0, 1.0, lipschitz=0.0), "lipschitz constant must be positive and finite; got 0"),
+        (lambda: lin.Bounds(1.0, 1.0, smoothness=-1.0), "smoothness is a non-negative number, or None where unknown"),
     ],
 )
 def test_errors(make, message):

@@ -1,12 +1,13 @@
 """The certificate is above the exact alpha-regret, for every case and feedback, and brackets the optimum."""
 
-import dataclasses
-
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.designs import PAIRS, PROBLEMS, RING, N, T, design
+from tests.designs import PAIRS, PLANTED, PROBLEMS, RING, N, T, design, design_for, models
 
-from droculo import Droculo, Record, Scales, Trajectory, feedback, measure, simulate
+from droculo import Droculo, Plays, Record, Scales, feedback, measure, problems, simulate
+from droculo.precision import double
 from droculo.testing.points import random_points
 
 
@@ -33,13 +34,67 @@ def test_it_is_above_the_exact_regret(case, model):
     assert np.any(np.abs(found.correction) > 1e-9) == plays_queries
 
 
-def test_it_certifies_any_sequence():
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        pytest.param(name, model, marks=pytest.mark.xdist_group(name))
+        for name, problem in PLANTED.items()
+        for model in models(problem)
+    ],
+)
+def test_it_is_above_the_exact_regret_of_every_planted_problem(name, model):
+    problem = PLANTED[name]
+    keys = jax.random.split(jax.random.key(7), 3)
+    found = assert_holds(problem, simulate(problem, design_for(problem, model), RING, key=keys))
+    assert found.bound.shape == (3, N)
+
+
+@pytest.mark.parametrize("name", [*PROBLEMS, *PLANTED])
+def test_it_certifies_any_sequence(name):
     """Points drawn at random, by no algorithm at all."""
-    rng = np.random.default_rng(0)
-    for problem in PROBLEMS.values():
-        blank = Trajectory(T, np.arange(T), *(None,) * 3, np.arange(N), None, None, 0.0)
-        points = random_points(problem.set, T * N, rng).reshape(T, N, -1)
-        assert_holds(problem, dataclasses.replace(blank, actions=points, decisions=points[::-1]))
+    problem = (PROBLEMS | PLANTED)[name]
+    points = random_points(problem.set, T * N, np.random.default_rng(0)).reshape(T, N, -1)
+    assert_holds(problem, Plays.of(points, points[::-1]))
+
+
+@pytest.mark.parametrize(("case", "curvature"), [("A1", 1.0), ("A1", 0.4), ("A2", 1.0), ("A3", 1.0), ("A4", 1.0)])
+def test_in_the_trap_regret_and_certificate_are_both_zero(case, curvature):
+    """No better alpha and no better certificate is possible: the trap earns alpha times the optimum exactly."""
+    problem = problems.Tight.random(case, agents=N, pairs=2, seed=3, curvature=curvature)
+    with double():
+        action = np.asarray(problem.linearization.on(problem.set).action(jnp.asarray(problem.trap)))
+    stuck = Plays.of(np.broadcast_to(action, (T, N, 4)), np.broadcast_to(problem.trap, (T, N, 4)))
+    scale = measure.regret(problem, stuck).comparator.total
+    assert scale > 1
+    np.testing.assert_allclose(measure.regret(problem, stuck).total / scale, 0, atol=1e-12)
+    np.testing.assert_allclose(measure.certificate(problem, stuck).bound / scale, 0, atol=1e-12)
+
+
+def test_projected_gradient_ascent_stays_in_the_trap():
+    """A1 with the gradient where one stands: it points equally to a and b, and its projection on K is zero."""
+    problem = PLANTED["tight A1"]
+    x = problem.trap
+    with double():
+        for t in range(T):
+            uphill = x + 0.3 * np.asarray(problem.gradient(jnp.asarray(0), jnp.asarray(t), jnp.asarray(x)))
+            ahead = np.clip((uphill[0::2] - uphill[1::2] + 1) / 2, 0, 1)  # onto the segments a + b = 1
+            x = np.stack([ahead, 1 - ahead], axis=1).ravel()
+    np.testing.assert_allclose(x, problem.trap, atol=1e-12)
+
+
+def test_a_sample_estimates_it_with_its_error():
+    problem = problems.TopB.random(agents=30, dim=5, budget=2, seed=1)
+    plays = Plays.of(random_points(problem.set, 60 * 30, np.random.default_rng(1)).reshape(60, 30, -1))
+    exact = measure.certificate(problem, plays)
+    assert np.all(exact.error == 0)
+    off = []
+    for seed in range(30):
+        found = measure.certificate(problem, plays, sample=measure.Sample(agents=4, functions=8, rounds=20, seed=seed))
+        assert found.bound.shape == found.error.shape == found.agents.shape == (4,)
+        off.append((found.bound - exact.bound[found.agents]) / found.error)
+    # Errors of the right size; a maximum of estimates errs upwards, so the mean may be positive, never far below zero.
+    assert 0.5 < np.std(off) < 1.6
+    assert -0.3 < np.mean(off) < 1.5
 
 
 def test_a_better_run_has_a_smaller_certificate():

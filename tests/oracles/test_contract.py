@@ -31,6 +31,8 @@ SETS = {
 
 
 PAIRS = [(name, oracles.Sharp()) for name in SETS]
+PAIRS += [(name, oracles.Corrective()) for name in SETS]
+PAIRS += [(name, oracles.Corrective(size=4)) for name in ("face", "polytope")]  # fewer places than corners needed
 PAIRS += [(name, oracles.Paper()) for name in ("budget", "face", "nuclear", "hull", "polytope", "trees", "shrunk")]
 PAIRS += [(name, oracles.Sharp(relative=0.0)) for name in ("face", "polytope")]
 

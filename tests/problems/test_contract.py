@@ -1,5 +1,6 @@
-"""Every planted problem is what it declares."""
+"""Every problem is what it declares."""
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -14,6 +15,26 @@ PROBLEMS = {
     "cut (A3)": problems.PlantedCut.random(agents=3, left=3, right=4, seed=0),
     "cut, down-closed (A4)": problems.PlantedCut.random(agents=3, left=3, right=4, seed=0, down_closed=True),
     "Davis cut (A3)": problems.PlantedCut.davis(agents=2),
+    "coverage on a budget (A2)": problems.Coverage.random(agents=3, dim=6, budget=2, elements=8, seed=0),
+    "coverage on a face (A1)": problems.Coverage.random(agents=3, dim=6, budget=2, elements=8, seed=1, face=True),
+    "gamma < 1 on a budget (A2)": problems.WeakQuadratic.random(agents=3, dim=6, budget=2, seed=0),
+    "gamma < 1 on a face (A1)": problems.WeakQuadratic.random(agents=3, dim=6, budget=2, seed=1, slope=0.4, face=True),
+    **{f"trap ({case})": problems.Tight.random(case, agents=3, pairs=3, seed=0) for case in ("A1", "A2", "A3", "A4")},
+    "trap (A1, curvature 0.3)": problems.Tight.random("A1", agents=3, pairs=3, seed=0, curvature=0.3),
+    "noisy": problems.Noisy(problems.TopB.random(agents=4, dim=7, budget=3, seed=0), gradient=1.0, value=1.0),
+    "set functions (A2)": problems.SetFunctions.random(agents=3, dim=5, budget=2, seed=0),
+    "set functions (A4)": problems.SetFunctions.random(agents=3, dim=5, budget=2, seed=0, monotone=False),
+    "tie lines": problems.TieLines(),
+    "reconfiguration": problems.Reconfiguration(),
+    "recommendation": problems.Recommendation.synthetic(agents=3, items=6, users=12, budget=2, batch=3, seed=1),
+    "pricing": problems.Pricing.random(stores=3, products=8, seed=0),
+    "inventory": problems.Inventory.random(agents=3, products=5, supplies=4, seed=0),
+    "mean field": problems.MeanField.synthetic(agents=3, items=5),
+    "revenue": problems.Revenue.karate(agents=3, budget=2),
+    "influence": problems.Influence.davis(agents=3),
+    "log det sensors": problems.LogDetSensors.random(agents=3, sites=6, budget=2, seed=0),
+    "mutual information": problems.MutualInformation.random(agents=3, sites=6, budget=3, seed=0),
+    "NQP": problems.NQP.random(agents=3, dim=8, constraints=5, seed=0),
     "water-filling (concave)": problems.WaterFilling.random(agents=3, dim=6, budget=2.5, seed=0),
     "a function of one's own": problems.from_function(
         lambda agent, t, x: jnp.log1p((1 + agent) * x).sum() * (1 + jnp.cos(t) / 2),
@@ -80,6 +101,23 @@ def test_the_check_looks_beyond_the_unit_box_where_the_set_does():
     )
     with pytest.raises(AssertionError, match="not 1-weakly up-concave"):
         check_problem(problem)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"smoothness": 0.01}, "the declared smoothness is 0.01, and two points of K show"),
+        ({"lipschitz": 0.5}, "the declared Lipschitz constant is 0.5, and two points of K show"),
+    ],
+)
+def test_the_check_notices_constants_that_are_too_small(bounds, message):
+    honest = problems.from_function(
+        lambda i, t, x: jnp.log1p(x).sum(), sets.budget(3, 2.0), linearizations.MonotoneOrigin(),
+        gradient_bound=2.0, value_bound=3.0, smoothness=1.0,
+    )  # fmt: skip
+    check_problem(honest)
+    with pytest.raises(AssertionError, match=message):
+        check_problem(eqx.tree_at(lambda p: p.bounds, honest, linearizations.Bounds(2.0, 3.0, **bounds)))
 
 
 def test_the_gradient_is_not_asked_for_outside_of_the_set():

@@ -91,8 +91,7 @@ def schedule(
 ) -> Schedule:
     """The theorems' choice: eta = R/(G sqrt(K T/L)) and eps = (K eta G)^2 = R^2 K L/T, in the problem's own units.
 
-    G bounds the estimate of one slot: the gradient; (k/delta) B0 for one value; k G for two values. (With the control
-    variate a value that can have either sign may count twice; the schedule keeps the theorems' plain bound.)
+    G is `answer_bound`.
     """
     expect(horizon, (int, float, np.number), "horizon", "It is the number of rounds.")
     if isinstance(horizon, bool) or not math.isfinite(horizon) or int(horizon) != horizon or horizon < 1:
@@ -103,11 +102,9 @@ def schedule(
     L = _whole(scales.slot * T ** (float(powers.slot) * theta), T)
     K = _whole(scales.block * T ** (1 - float(powers.block) * theta), max(1, T // L))
     delta = 0.0
-    G = float(setting.bounds.gradient)
     if feedback.signal.order == 0:
-        r, k = float(setting.set.inner_radius), setting.set.subspace.dimension
-        delta = scales.delta * r * T ** (-float(powers.delta) * theta)
-        G = k * G if feedback.name == "two-point" else k / delta * float(setting.bounds.value)
+        delta = scales.delta * float(setting.set.inner_radius) * T ** (-float(powers.delta) * theta)
+    G = answer_bound(setting, feedback, delta)
     R = float(setting.set.radius)
     slots = T / L
     return Schedule(
@@ -118,6 +115,24 @@ def schedule(
         tolerance=scales.tolerance * R**2 * K / slots,
         delta=delta,
     )
+
+
+def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:
+    """How long the estimate of one slot can get: the gradient; (k/delta) B0 for one value; k G for two values.
+
+    (With the control variate a value that can have either sign may count twice; this keeps the theorems' plain bound.)
+    """
+    if feedback.signal.order == 1:
+        return float(setting.bounds.gradient)
+    k = setting.set.subspace.dimension
+    return (
+        k * float(setting.bounds.gradient) if feedback.name == "two-point" else k / delta * float(setting.bounds.value)
+    )
+
+
+def slot_power(row: Row, feedback: Feedback) -> Fraction:
+    """L grows like T^(this theta)."""
+    return _POWERS[row.algorithm, feedback.name].slot
 
 
 def _whole(length: float, at_most: int) -> int:

@@ -37,3 +37,6 @@ class Story:
     scales: Scales
     draw: Callable[[Any, Problem, Trajectory], None]  # (matplotlib axes, problem, run)
     caption: str  # what the drawing shows
+    window: int | None = (
+        None  # rounds that are averaged for the curve of rewards: a day, say; a sixtieth of all if None
+    )

@@ -1,5 +1,6 @@
 """Upper-linearizable classes of functions: which signal certifies progress towards the optimum."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Self
@@ -69,6 +70,10 @@ class Linearization(eqx.Module):
 
         estimates = jax.vmap(at)(jnp.asarray((points + 1) / 2, x.dtype))
         return jnp.asarray(weights / 2, x.dtype) @ estimates
+
+    def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
+        """A Lipschitz constant of x -> g(f, x) (the paper's L1) for f with these constants; infinite if none is known."""
+        return math.inf
 
     def upper_model(self, value: Value, gradient: Gradient, x: Array) -> Value:
         """The affine map of the paper's appendix A: it is f(h(x))/alpha at x and lies above f on all of K."""

@@ -30,6 +30,9 @@ class Concave(Linearization):
     def query(self, x: Array, z: Array) -> Array:
         return x
 
+    def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
+        return smoothness
+
 
 class MonotoneGeneral(Linearization):
     """A1: non-negative monotone gamma-weakly up-concave functions on any convex set.
@@ -51,6 +54,9 @@ class MonotoneGeneral(Linearization):
 
     def query(self, x: Array, z: Array) -> Array:
         return x
+
+    def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
+        return smoothness
 
 
 class MonotoneOrigin(Linearization):
@@ -89,6 +95,10 @@ class MonotoneOrigin(Linearization):
     def query(self, x: Array, z: Array) -> Array:
         assert self.origin is not None, "call .on(set) first"
         return z * (x - self.origin) + self.origin
+
+    def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
+        mean = 1 / self.alpha - 1 / self.gamma  # E[Z], by which the query moves with x
+        return float(mean) * smoothness
 
 
 class NonMonotoneGeneral(Linearization):
@@ -135,6 +145,9 @@ class NonMonotoneGeneral(Linearization):
         assert self.anchor is not None, "call .on(set) first"
         return z / 2 * (x - self.anchor) + self.anchor
 
+    def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
+        return smoothness / 3  # E[Z/2]
+
 
 class NonMonotoneDownClosed(Linearization):
     """A4: non-negative DR-submodular functions, monotone or not, on a down-closed set in the unit box.
@@ -174,6 +187,10 @@ class NonMonotoneDownClosed(Linearization):
 
     def pull(self, x: Array, z: Array, gradient: Array) -> Array:
         return gradient * jnp.exp(-z * x)
+
+    def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
+        mean = float(1 / self.beta - 1)  # E[Z], for both factors of exp(-Z x) grad f(1 - exp(-Z x))
+        return mean * (lipschitz + smoothness)
 
 
 def _check_gamma(gamma: float) -> None:

@@ -1,17 +1,30 @@
-"""Reading what happened: regret, its certificate, growth rates, consensus and feasibility."""
+"""Reading what happened: regret, its certificate, growth rates, costs; and what theory promises beforehand."""
 
 from droculo.measure.certificate import Certificate, certificate
+from droculo.measure.comparator import best_fixed
 from droculo.measure.network import consensus_gap, infeasible
+from droculo.measure.planner import NoPlanError, Plan, plan
 from droculo.measure.rates import Rate, rate
-from droculo.measure.regret import Regret, regret, rewards
+from droculo.measure.regret import Regret, fixed_rewards, regret, rewards
+from droculo.measure.sampling import Sample
+from droculo.measure.theory import Exponents, Guarantee, guarantee
 
 __all__ = [
     "Certificate",
+    "Exponents",
+    "Guarantee",
+    "NoPlanError",
+    "Plan",
     "Rate",
     "Regret",
+    "Sample",
+    "best_fixed",
     "certificate",
     "consensus_gap",
+    "fixed_rewards",
+    "guarantee",
     "infeasible",
+    "plan",
     "rate",
     "regret",
     "rewards",

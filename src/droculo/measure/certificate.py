@@ -12,10 +12,11 @@ from jax import Array
 from numpy.typing import NDArray
 
 from droculo.linearizations import Linearization
-from droculo.measure.regret import need_all_rounds, network_reward
+from droculo.measure.regret import network_reward
+from droculo.measure.sampling import Sample, draw
 from droculo.precision import double
 from droculo.problems import Problem
-from droculo.simulator import Trajectory
+from droculo.simulator import Plays
 
 Numbers = NDArray[np.float64]
 
@@ -34,18 +35,22 @@ class Certificate(NamedTuple):
     """
 
     alpha: float
+    agents: NDArray[np.int64]  # the nodes that were measured
     bound: Numbers  # (..., agents)
+    error: Numbers  # (..., agents): the standard error of `bound`; 0 unless measured on a sample
     correction: Numbers  # (..., agents): the part of it that is due to actions other than h(x)
     rewards: Numbers  # (..., agents): (1/N) sum_{t,j} f_{t,j}(a_t^i)
     optimum_low: Numbers  # (...)
     optimum_high: Numbers  # (...)
 
 
-def certificate(problem: Problem, trajectory: Trajectory, *, nodes: int = 12) -> Certificate:
+def certificate(problem: Problem, plays: Plays, *, nodes: int = 12, sample: Sample | None = None) -> Certificate:
     """Certify a run whose every round was recorded. `nodes`: of the quadrature over the linearization's Z.
 
-    Costs N^2 gradients (times `nodes`) a round, and one LOO call for each agent at the end. To certify a method of your
-    own, pass a `Trajectory` with its `actions` and with `decisions` of your choice in K: any points give a valid bound.
+    Costs N^2 gradients (times `nodes`) a round, and one LOO call for each agent at the end. With a `sample` it costs
+    what that names, and everything is an estimate: `error` is its standard error, and since the maximum of an estimate
+    is above that of the mean, `bound` errs upwards. To certify a method of your own, pass `Plays.of(actions,
+    decisions)` with decisions of your choice in K: any points give a valid bound.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=3, dim=5, budget=2, seed=0)
@@ -56,52 +61,70 @@ def certificate(problem: Problem, trajectory: Trajectory, *, nodes: int = 12) ->
     >>> bool((found.bound >= regret(problem, run).total).all())
     True
     """
-    need_all_rounds(trajectory, "a certificate")
+    drawn = draw(plays, sample, "a certificate")
     link = problem.linearization.on(problem.set)
     assert link.alpha is not None
+    shape = (-1, *plays.actions.shape[-3:])
     with double():
-        rounds, agents = jnp.asarray(trajectory.rounds), jnp.asarray(trajectory.agents)
-        actions, decisions = (jnp.asarray(a, jnp.float64) for a in (trajectory.actions, trajectory.decisions))
-        batched = actions.ndim == 4
-        if not batched:
-            actions, decisions = actions[None], decisions[None]
-        found = [_one_run(problem, link, rounds, agents, a, x, nodes) for a, x in zip(actions, decisions, strict=True)]
-    linear, gap, earned, low = (np.stack([np.asarray(part) for part in parts]) for parts in zip(*found, strict=True))
+        functions = jnp.asarray(plays.agents[drawn.functions])
+        rounds = jnp.asarray(plays.rounds[drawn.rounds])
+        found = []
+        for actions, decisions in zip(plays.actions.reshape(shape), plays.decisions.reshape(shape), strict=True):
+            played = [jnp.asarray(a[drawn.rounds][:, drawn.nodes], jnp.float64) for a in (actions, decisions)]
+            found.append(_one_run(problem, link, rounds, functions, *played, nodes, sample is not None))
+    scale = plays.horizon / len(drawn.rounds)
+    *sums, details = zip(*found, strict=True)
+    linear, gap, earned, low = (scale * np.stack([np.asarray(part) for part in column]) for column in sums)
     bound = float(link.beta) * linear + gap
+    exact = sample is None
+    error = np.zeros_like(bound) if exact else np.stack([drawn.total(np.asarray(each))[1] for each in details])
     high = np.min((earned + bound) / float(link.alpha), axis=-1)
-    arrays = [a if batched else a[0] for a in (bound, gap, earned, low, high)]
-    return Certificate(float(link.alpha), *arrays)
+    arrays: list[Numbers] = [a if plays.actions.ndim == 4 else a[0] for a in (bound, error, gap, earned, low, high)]
+    return Certificate(float(link.alpha), drawn.nodes, *arrays)
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def _one_run(
-    problem: Problem, link: Linearization, rounds: Array, agents: Array, actions: Array, decisions: Array, nodes: int
+    problem: Problem,
+    link: Linearization,
+    rounds: Array,
+    functions: Array,
+    actions: Array,
+    decisions: Array,
+    nodes: int,
+    in_detail: bool,
 ) -> tuple:
-    """Of every agent: max <S, u> - sum <g, x>; the correction; the reward. And the best fixed point among a few."""
+    """Of every agent: max <S, u> - sum <g, x>; the correction; the reward. The best fixed point among a few.
+    And, in detail, every (round, function, agent)'s part of the bound, of which a sample's error is made."""
 
-    def in_round(t: Array, actions: Array, decisions: Array) -> tuple[Array, ...]:
-        def of_agent(action: Array, x: Array) -> tuple[Array, ...]:
-            def of_function(j: Array) -> tuple[Array, ...]:
-                g = link.signal(lambda w: problem.gradient(j, t, w), x, nodes)
-                earned = problem.value(j, t, action)
-                return g, problem.value(j, t, link.action(x)) - earned, earned
+    def of_function(t: Array, j: Array, action: Array, x: Array) -> tuple[Array, ...]:
+        g = link.signal(lambda w: problem.gradient(j, t, w), x, nodes)
+        earned = problem.value(j, t, action)
+        return g, jnp.dot(g, x), problem.value(j, t, link.action(x)) - earned, earned
 
-            g, gap, earned = (jnp.mean(part, axis=0) for part in jax.vmap(of_function)(agents))
-            return g, jnp.dot(g, x), gap, earned
-
-        return jax.vmap(of_agent)(actions, decisions)
+    everyone = jax.vmap(jax.vmap(of_function, (None, None, 0, 0)), (None, 0, None, None))  # functions, then agents
+    whole = (rounds, functions, actions, decisions)
 
     def add(total: tuple[Array, ...], part: tuple[Array, ...]) -> tuple[tuple[Array, ...], None]:
-        return jax.tree.map(jnp.add, total, in_round(*part)), None
+        return jax.tree.map(lambda sum, more: sum + jnp.mean(more, axis=0), total, everyone(*part)), None
 
-    nothing = jax.tree.map(
-        lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(in_round, rounds[0], actions[0], decisions[0])
-    )
-    (S, inner, gap, earned), _ = jax.lax.scan(add, nothing, (rounds, actions, decisions))
+    one = jax.eval_shape(everyone, *(part[0] for part in whole))
+    nothing = jax.tree.map(lambda a: jnp.zeros(a.shape[1:], a.dtype), one)
+    (S, inner, gap, earned), _ = jax.lax.scan(add, nothing, whole)
     best = jax.vmap(problem.set.argmax)(S)
     linear = jnp.sum(S * best, axis=1) - inner
     fixed = jnp.concatenate([jnp.mean(actions, axis=(0, 1))[None], jnp.mean(actions[-1], axis=0)[None], best[:1]])
-    totals = jax.lax.scan(lambda sum, t: (sum + network_reward(problem, agents, t, fixed), None), jnp.zeros(3), rounds)[
-        0
-    ]
-    return linear, gap, earned, jnp.max(totals)
+    totals = jax.lax.scan(
+        lambda sum, part: (sum + network_reward(problem, part[1], part[0], fixed), None),
+        jnp.zeros(3),
+        (rounds, functions),
+    )[0]
+    details = None
+    if in_detail:
+
+        def part(args: tuple[Array, ...]) -> Array:
+            g, along, gap, _ = everyone(*args)
+            return link.beta * (jnp.sum(g * best, axis=-1) - along) + gap
+
+        details = jax.lax.map(part, whole)
+    return linear, gap, earned, jnp.max(totals), details

@@ -1,7 +1,8 @@
-"""Regret, exactly as the paper defines it."""
+"""Regret, exactly as the paper defines it, over time, against a comparator that says what it is."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -11,22 +12,43 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from droculo.expect import expect
+from droculo.measure.sampling import Drawn, Sample, draw
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
-from droculo.simulator import Trajectory
+from droculo.simulator import Plays
+
+Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Regret:
-    """The cumulative alpha-regret of every agent after the last round, and where its comparator comes from.
+    """The cumulative alpha-regret of every measured agent, and where its comparator comes from.
 
-    R_i = alpha max over u in K of (1/N) sum_{t,j} f_{t,j}(u) - (1/N) sum_{t,j} f_{t,j}(a_t^i).
+    R_i(t) = alpha max over u in K of (1/N) sum_{s<t,j} f_{s,j}(u) - (1/N) sum_{s<t,j} f_{s,j}(a_s^i).
+
+    The comparator is the best fixed point: at every t that of the first t rounds where the problem knows it, else the
+    one point that was passed, at every t the same. `total` is R_i(T) against `comparator.total`; where the comparator
+    is not exact the true regret may be larger, by at most alpha * comparator.gap (infinite where nothing is proven).
     """
 
     alpha: float
     comparator: Comparator
-    rewards: NDArray[np.float64]  # (..., agents): the cumulative reward (1/N) sum_{t,j} f_{t,j}(a_t^i)
-    total: NDArray[np.float64]  # (..., agents)
+    rewards: Numbers  # (..., agents): the cumulative reward (1/N) sum_{t,j} f_{t,j}(a_t^i)
+    error: Numbers  # (..., agents): the standard error of rewards and total; 0 unless measured on a sample
+    agents: NDArray[np.int64]  # the nodes that were measured
+    times: NDArray[np.int64]  # (k,): after so many rounds
+    curve: Numbers  # (..., k, agents): R_i at these times; its last row is the total. Empty for a sample
+
+    @property
+    def total(self) -> Numbers:
+        """(..., agents): R_i after the last round."""
+        return self.alpha * self.comparator.total - self.rewards
+
+    @property
+    def ratio(self) -> Numbers:
+        """(..., agents): the reward as a share of the comparator's."""
+        return self.rewards / self.comparator.total
 
 
 def network_reward(problem: Problem, agents: Array, t: Array, points: Array) -> Array:
@@ -39,40 +61,108 @@ def _rewards(problem: Problem, agents: Array, rounds: Array, actions: Array) -> 
     return jax.lax.map(lambda pair: network_reward(problem, agents, *pair), (rounds, actions), batch_size=64)
 
 
-def rewards(problem: Problem, trajectory: Trajectory) -> NDArray[np.float64]:
+def rewards(problem: Problem, plays: Plays) -> Numbers:
     """(1/N) sum_j f_{t,j}(a_t^i) for every recorded round t and every agent i."""
     with double():
-        agents, rounds = jnp.asarray(trajectory.agents), jnp.asarray(trajectory.rounds)
-        actions = jnp.asarray(trajectory.actions, jnp.float64)
-        if actions.ndim == 4:
-            return np.stack([np.asarray(_rewards(problem, agents, rounds, run)) for run in actions])
-        return np.asarray(_rewards(problem, agents, rounds, actions))
+        agents, rounds = jnp.asarray(plays.agents), jnp.asarray(plays.rounds)
+        runs = [np.asarray(_rewards(problem, agents, rounds, jnp.asarray(run))) for run in _runs(plays.actions)]
+    return np.stack(runs) if plays.actions.ndim == 4 else runs[0]
 
 
-def need_all_rounds(trajectory: Trajectory, what: str) -> None:
-    """Refuse a thinned record."""
-    if len(trajectory.rounds) != trajectory.horizon:
-        raise ValueError(
-            f"{what} adds up all {trajectory.horizon} rounds, and {len(trajectory.rounds)} were recorded. "
-            "Run with record=Record(every=1)."
-        )
+def fixed_rewards(problem: Problem, plays: Plays, point: Numbers) -> Numbers:
+    """(1/N) sum_j f_{t,j}(point) for every recorded round t: what staying there would have earned."""
+    with double():
+        agents, rounds = jnp.asarray(plays.agents), jnp.asarray(plays.rounds)
+        still = jnp.broadcast_to(jnp.asarray(point, jnp.float64), (len(plays.rounds), 1, len(point)))
+        return np.asarray(_rewards(problem, agents, rounds, still))[:, 0]
 
 
-def regret(problem: Problem, trajectory: Trajectory, *, alpha: float | None = None) -> Regret:
-    """The alpha-regret of a run whose every round was recorded, against the problem's exact comparator.
+def regret(
+    problem: Problem,
+    plays: Plays,
+    *,
+    alpha: float | None = None,
+    comparator: Comparator | None = None,
+    at: Sequence[int] | None = None,
+    sample: Sample | None = None,
+) -> Regret:
+    """The alpha-regret of a run, against the problem's exact comparator or the one you pass (`measure.best_fixed`).
 
-    `alpha` is that of the problem's class on its own set unless another is given.
+    `alpha` is that of the problem's class on its own set unless another is given; `at` lists the times of the curve,
+    by default some thirty, closer together at the start. Costs N^2 evaluations a round, fewer with a `sample`.
     """
-    need_all_rounds(trajectory, "regret")
-    comparator = problem.comparator(trajectory.horizon, trajectory.agents)
-    if comparator is None:
-        raise ValueError(
-            f"{type(problem).__name__} does not know its best point in hindsight. Use measure.certificate, which "
-            "needs none, or a planted problem."
-        )
+    expect(comparator, (Comparator, type(None)), "comparator", "Pass what measure.best_fixed returned.")
+    drawn = draw(plays, sample, "regret")
     if alpha is None:
         bound = problem.linearization.on(problem.set).alpha
         assert bound is not None
         alpha = float(bound)
-    earned = rewards(problem, trajectory).sum(axis=-2)
-    return Regret(alpha, comparator, earned, alpha * comparator.total - earned)
+    times = _times(plays.horizon, at) if sample is None else np.zeros(0, np.int64)
+    best = _comparators(problem, plays, times, comparator)
+    if sample is not None:
+        found = [_sampled(problem, plays, drawn, run) for run in _runs(plays.actions)]
+        earned, error = (np.stack(part) for part in zip(*found, strict=True))
+        curve = np.zeros((len(earned), 0, len(drawn.nodes)))
+    else:
+        cumulative = np.cumsum(np.reshape(rewards(problem, plays), (-1, *plays.actions.shape[-3:-1])), axis=1)
+        earned = cumulative[:, -1]
+        error = np.zeros_like(earned)
+        against = np.array([c.total for c in best])
+        curve = alpha * against[:, None] - cumulative[:, times - 1]
+    if plays.actions.ndim == 3:
+        earned, error, curve = earned[0], error[0], curve[0]
+    return Regret(alpha, best[-1], earned, error, drawn.nodes, times, curve)
+
+
+def _comparators(
+    problem: Problem, plays: Plays, times: NDArray[np.int64], given: Comparator | None
+) -> list[Comparator]:
+    horizons = [int(t) for t in times] or [plays.horizon]
+    if given is not None:
+        if len(horizons) == 1:
+            return [given]
+        so_far = np.cumsum(fixed_rewards(problem, plays, given.point))
+        return [given._replace(total=float(so_far[t - 1])) for t in horizons[:-1]] + [given]
+    known = problem.comparators(horizons, plays.agents)
+    found = [c for c in known if c is not None]
+    if len(found) < len(known):
+        raise ValueError(
+            f"{type(problem).__name__} does not know its best point in hindsight. Pass "
+            "comparator=measure.best_fixed(problem, horizon, agents), which says how good it is, or use "
+            "measure.certificate, which needs none."
+        )
+    return found
+
+
+def _times(horizon: int, at: Sequence[int] | None) -> NDArray[np.int64]:
+    if at is None:
+        spaced = np.unique(np.geomspace(1, horizon, 32).round().astype(np.int64))
+        return np.unique(np.append(spaced, horizon))
+    times = np.unique(np.asarray(at, np.int64))
+    if times.size == 0 or times[0] < 1 or times[-1] > horizon:
+        raise ValueError(f"the times of a curve lie between 1 and the horizon {horizon}; got {list(at)}.")
+    return np.unique(np.append(times, horizon))
+
+
+def _runs(actions: NDArray[np.floating]) -> list[Numbers]:
+    """One array (rounds, agents, d) for each seed."""
+    return list(np.asarray(actions, np.float64).reshape(-1, *actions.shape[-3:]))
+
+
+def _sampled(problem: Problem, plays: Plays, drawn: Drawn, actions: Numbers) -> tuple[Numbers, Numbers]:
+    with double():
+        functions = jnp.asarray(plays.agents[drawn.functions])
+        rounds = jnp.asarray(plays.rounds[drawn.rounds])
+        values = _values(problem, functions, rounds, jnp.asarray(actions[drawn.rounds][:, drawn.nodes]))
+    return drawn.total(np.asarray(values))
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _values(problem: Problem, functions: Array, rounds: Array, actions: Array) -> Array:
+    """(rounds, functions, agents): f_{t,j}(a_t^i)."""
+
+    def one(args: tuple[Array, Array, Array]) -> Array:
+        named, t, points = args
+        return jax.vmap(lambda j: jax.vmap(lambda x: problem.value(j, t, x))(points))(named)
+
+    return jax.lax.map(one, (functions, rounds, actions), batch_size=16)

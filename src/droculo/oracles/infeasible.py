@@ -31,12 +31,12 @@ class Paper(InfeasibleProjection):
     limit: int = eqx.field(static=True, default=10_000_000)
 
     def __check_init__(self) -> None:
-        _check_limit(self.limit)
+        check_limit(self.limit)
 
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         eps = tolerance
         y = within_radius(domain, y0)
-        start = _square(x0 - y0)
+        start = square(x0 - y0)
         gamma = 2 * eps / start
         cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), self.limit)
 
@@ -49,7 +49,7 @@ class Paper(InfeasibleProjection):
             return _advanced(s, x, y, dist, near, cap)
 
         out = _run(body, x0, y, start <= 3 * eps)
-        return Projection(out.x, out.y, out.calls, _square(out.x - out.y) <= 3 * eps, memory)
+        return Projection(out.x, out.y, out.calls, square(out.x - out.y) <= 3 * eps, memory)
 
 
 class Sharp(InfeasibleProjection):
@@ -70,14 +70,14 @@ class Sharp(InfeasibleProjection):
             raise ValueError(
                 f"the relative stop must lie in [0, 1/2], beyond which y cannot be pulled; got {self.relative}."
             )
-        _check_limit(self.limit)
+        check_limit(self.limit)
 
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         eps = tolerance
         y = within_radius(domain, y0)
         x = x0
         if domain.quick_membership:
-            foot, rounding = _foot(domain, y)
+            foot, rounding = foot_on_hull(domain, y)
             inside = domain.contains(foot, rounding)
             x, y = jnp.where(inside, foot, x0), jnp.where(inside, foot, y)
         cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), self.limit)
@@ -89,18 +89,18 @@ class Sharp(InfeasibleProjection):
             # <y - x, z - x> <= gap on all of K: move y onto that plane. What is left of y - x is gap/|y - x|^2 of it.
             left = jnp.clip(gap, 0, dist) / dist
             y = jnp.where(separated, s.x + left * (s.y - s.x), s.y)
-            return _advanced(s, x, y, dist, _square(x - y) <= 3 * eps, cap)
+            return _advanced(s, x, y, dist, square(x - y) <= 3 * eps, cap)
 
-        out = _run(body, x, y, _square(x - y) <= 3 * eps)
-        return Projection(out.x, out.y, out.calls, _square(out.x - out.y) <= 3 * eps, memory)
+        out = _run(body, x, y, square(x - y) <= 3 * eps)
+        return Projection(out.x, out.y, out.calls, square(out.x - out.y) <= 3 * eps, memory)
 
 
-def _check_limit(limit: int) -> None:
+def check_limit(limit: int) -> None:
     if limit < 1:
         raise ValueError(f"an oracle needs at least one LOO call to work with; got limit={limit}.")
 
 
-def _foot(domain: Set, y: Array) -> tuple[Array, float | Array]:
+def foot_on_hull(domain: Set, y: Array) -> tuple[Array, float | Array]:
     """The foot of y on the affine hull of K, and how far rounding may keep it from meeting the hull's equalities."""
     known = domain.geometry
     if known.subspace is None or known.center is None or isinstance(known.subspace, Full):
@@ -113,19 +113,19 @@ def _look(domain: Set, s: _Loop) -> tuple[Array, Array, Array]:
     """One LOO call towards y. A finished agent of a batch sends zero, which costs a host solver nothing."""
     direction = jnp.where(s.done, 0, s.y - s.x)
     v = domain.argmax(direction)
-    return v, jnp.dot(direction, v - s.x), _square(s.y - s.x)
+    return v, jnp.dot(direction, v - s.x), square(s.y - s.x)
 
 
 def _frank_wolfe(x: Array, v: Array, gap: Array) -> Array:
     """The point of the segment [x, v] nearest to y."""
-    length = _square(v - x)
+    length = square(v - x)
     step = jnp.minimum(1, gap / jnp.where(length > 0, length, 1))
     return x + step * (v - x)
 
 
 def _advanced(s: _Loop, x: Array, y: Array, dist: Array, finished: Array, cap: Array) -> _Loop:
     calls = s.calls + 1
-    progress = _square(x - y) < dist  # False for NaN too
+    progress = square(x - y) < dist  # False for NaN too
     return _Loop(x, y, calls, finished | ~progress | (calls >= cap))
 
 
@@ -134,5 +134,5 @@ def _run(body: object, x: Array, y: Array, done: Array) -> _Loop:
     return jax.lax.while_loop(lambda s: ~s.done, body, start)  # type: ignore[arg-type]
 
 
-def _square(v: Array) -> Array:
+def square(v: Array) -> Array:
     return jnp.dot(v, v)

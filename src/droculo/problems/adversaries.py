@@ -195,10 +195,10 @@ class Heterogeneous(Adversary):
 
     def _share(self, agent: Array) -> Array:
         own = jnp.arange(self.floor.shape[0]) % self.number == agent
-        return (1 - self.dial) + self.dial * self.number * own
+        return jnp.where(own, (1 - self.dial) + self.dial * self.number, 1 - self.dial)
 
     def at(self, agent: Array, t: Array) -> Array:
-        return self.floor + self._share(agent) * (self.common.at(jnp.zeros_like(agent), t) - self.floor)
+        return jnp.asarray(self.floor) + self._share(agent) * (self.common.at(jnp.zeros_like(agent), t) - self.floor)
 
     def _spread(self, edge: Vector) -> Vector:
         own = np.arange(len(self.floor)) % self.number == np.arange(self.number)[:, None]

@@ -55,7 +55,9 @@ def from_function(
     >>> problem.agents is None
     True
     """
-    return FromFunction(set, linearization, Bounds(gradient_bound, value_bound, smoothness=smoothness), agents, function)
+    return FromFunction(
+        set, linearization, Bounds(gradient_bound, value_bound, smoothness=smoothness), agents, function
+    )
 
 
 class BlackBox(Problem):

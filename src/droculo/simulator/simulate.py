@@ -198,6 +198,7 @@ def _assemble(
         gradient_queries=queries * (algorithm.order == 1),
         value_queries=queries * (algorithm.order == 0),
         unmet=total("unmet"),
+        seconds=seconds,
     )
     return Trajectory(
         horizon=algorithm.horizon,
@@ -208,7 +209,6 @@ def _assemble(
         agents=identities,
         states=jax.tree.map(unbatch, states),
         ledger=ledger,
-        seconds=seconds,
     )
 
 

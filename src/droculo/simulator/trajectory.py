@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What every agent spent: arrays with one entry per agent (for a batch of seeds, the seeds come first)."""
+    """What every agent spent: arrays with one entry per agent (for a batch of seeds, the seeds come first).
+
+    `seconds` is the whole simulation's, compilation included: agents share one clock here.
+    """
 
     exchanges: NDArray[np.int64]  # times it talked to its neighbours
     messages: NDArray[np.int64]  # one per neighbour reached
@@ -38,22 +41,51 @@ class Ledger:
     gradient_queries: NDArray[np.int64]
     value_queries: NDArray[np.int64]
     unmet: NDArray[np.int64]  # projections that stopped before their tolerance
+    seconds: float
 
     def mean(self) -> dict[str, float]:
         """The average agent's bill."""
         return {field.name: float(np.mean(getattr(self, field.name))) for field in fields(self)}
 
 
-@dataclass(frozen=True)
-class Trajectory:
-    """A finished run. With a batch of seeds, every array but `rounds` and `agents` has the seeds as its first axis."""
+@dataclass(frozen=True, kw_only=True)
+class Plays:
+    """What agents played: all that regret and certificate read. With a batch of seeds, `actions`, `decisions` and
+    `queries` have the seeds as their first axis.
+
+    >>> Plays.of([[[0.5, 0.5]], [[0.0, 1.0]]]).horizon  # two rounds, one agent, two coordinates
+    2
+    """
 
     horizon: int
     rounds: NDArray[np.int64]  # the recorded rounds, counted from 0
     actions: NDArray[np.floating]  # (recorded, agents, d)
     decisions: NDArray[np.floating]  # (recorded, agents, d): the x behind the action h(x)
-    queries: NDArray[np.floating] | None  # (recorded, agents, questions, d): asked in that round's slot
-    agents: NDArray[np.int64]  # which function and random stream each node had
+    agents: NDArray[np.int64]  # which function (and random stream) each node had
+    queries: NDArray[np.floating] | None = None  # (recorded, agents, questions, d): asked in that round's slot
+
+    @classmethod
+    def of(cls, actions: ArrayLike, decisions: ArrayLike | None = None) -> Plays:
+        """What a method of your own played in all rounds, (rounds, agents, d), for the measures to read.
+
+        `decisions`: points x of K behind the actions, for a certificate; by default the actions themselves.
+        """
+        played = np.asarray(actions, np.float64)
+        behind = played if decisions is None else np.asarray(decisions, np.float64)
+        if played.ndim != 3 or behind.shape != played.shape or not np.all(np.isfinite(played)):
+            raise ValueError(
+                f"actions and decisions are finite arrays (rounds, agents, d) of the same shape; got {played.shape} and "
+                f"{behind.shape}."
+            )
+        rounds, agents, _ = played.shape
+        return Plays(
+            horizon=rounds, rounds=np.arange(rounds), actions=played, decisions=behind, agents=np.arange(agents)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trajectory(Plays):
+    """A finished run. With a batch of seeds, every array but `rounds` and `agents` has the seeds as its first axis."""
+
     states: Any  # of all agents, after the last block
     ledger: Ledger
-    seconds: float  # spent running, compilation included

@@ -162,7 +162,8 @@ class _Watching:
         if self.problem is None:
             return jnp.zeros_like(played.points) if order == 1 else jnp.zeros(len(played.points), played.points.dtype)
         answers = [
-            self.problem.answer(jnp.asarray(0), t, x, order, jax.random.key(0)) for t, x in zip(played.rounds, played.points, strict=True)
+            self.problem.answer(jnp.asarray(0), t, x, order, jax.random.key(0))
+            for t, x in zip(played.rounds, played.points, strict=True)
         ]
         return jnp.stack(answers)
 

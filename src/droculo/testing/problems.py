@@ -19,7 +19,7 @@ def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, 
     """Raise an AssertionError, in a full sentence, for the first declaration that fails.
 
     Checked over random agents, rounds and points: one finite number per point; the gradient against central
-    differences; the declared bounds on K; the class: concave, or non-negative and gamma-weakly up-concave (the paper's
+    differences; the declared bounds, Lipschitz constant and smoothness on K; the class: concave, or non-negative and gamma-weakly up-concave (the paper's
     (1)) over the whole box, and monotone where the case says so; and that an exact comparator is a point of K, earns
     what it says and is beaten by no sampled point.
     """
@@ -35,6 +35,7 @@ def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, 
         )
         _check_gradient(problem, agents, rounds, inside, rng)
         _check_bounds(problem, values, gradients)
+        _check_smoothness(problem, agents, rounds, inside, rng)
         case = problem.linearization.case
         if case == "concave":
             _check_concave(problem, agents, rounds, inside, rng)
@@ -74,6 +75,27 @@ def _check_bounds(problem: Problem, values: Vector, gradients: Vector) -> None:
     assert largest <= bound * (1 + 1e-9), f"a gradient of norm {largest:g} exceeds the declared bound {bound:g}."
     largest, bound = np.abs(values).max(), float(problem.bounds.value)
     assert largest <= bound * (1 + 1e-9), f"a value of size {largest:g} exceeds the declared bound {bound:g}."
+
+
+def _check_smoothness(
+    problem: Problem, agents: np.ndarray, rounds: np.ndarray, x: Vector, rng: np.random.Generator
+) -> None:
+    """Far pairs and near ones: |f(x) - f(y)| <= M1 |x - y| and |grad f(x) - grad f(y)| <= L |x - y|."""
+    other = x[rng.permutation(len(x))]
+    for share in (1.0, 1e-3):
+        y = x + share * (other - x)
+        at_x, slope_x = _sample(problem, agents, rounds, x)
+        at_y, slope_y = _sample(problem, agents, rounds, y)
+        apart = np.linalg.norm(y - x, axis=1)
+        for what, change, constant in (
+            ("Lipschitz constant", np.abs(at_y - at_x), float(problem.bounds.lipschitz)),
+            ("smoothness", np.linalg.norm(slope_y - slope_x, axis=1), float(problem.bounds.smoothness)),
+        ):
+            far = apart > 1e-9
+            size = np.max(change[far] / apart[far], initial=0.0)
+            assert size <= constant * (1 + 1e-6) + 1e-6, (
+                f"the declared {what} is {constant:g}, and two points of K show {size:g}."
+            )
 
 
 def _check_concave(

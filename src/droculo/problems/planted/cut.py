@@ -41,7 +41,8 @@ class PlantedCut(Planted):
         self.linearization = NonMonotoneDownClosed() if down_closed else NonMonotoneGeneral()
         # |df/dx_i| <= the weight at i, since |1 - 2 x_j| <= 1 on the box; f <= all weights.
         heaviest = np.zeros((weights.agents, dim, dim))
-        np.add.at(heaviest, (slice(None), self.ends[:, 0], self.ends[:, 1]), weights.highest)
+        for edge, (i, j) in enumerate(self.ends):
+            heaviest[:, i, j] += weights.highest[:, edge]
         heaviest += heaviest.transpose(0, 2, 1)
         self.bounds = Bounds(
             gradient=float(np.max(np.linalg.norm(heaviest.sum(axis=2), axis=1))),

@@ -55,7 +55,9 @@ class Coverage(Enumerated):
         self.weights = weights
         self.covers = np.asarray(covers, np.float64)
         if not np.all((self.covers == 0) | (self.covers == 1)) or self.covers.shape[:1] != weights.highest.shape[1:]:
-            raise ValueError("covers is a table of 0 and 1, one row for each weighted element, one column for each set.")
+            raise ValueError(
+                "covers is a table of 0 and 1, one row for each weighted element, one column for each set."
+            )
         _check_weights(weights)
         dim = self.covers.shape[1]
         self.corners = subsets(dim, budget_size)
@@ -98,14 +100,14 @@ class WeakQuadratic(Enumerated):
     bounds: Bounds
     corners: Vector
 
-    def __init__(
-        self, weights: Adversary, matrices: ArrayLike, slope: float, budget_size: int, *, face: bool = False
-    ):
+    def __init__(self, weights: Adversary, matrices: ArrayLike, slope: float, budget_size: int, *, face: bool = False):
         self.weights = weights
         self.matrices = np.asarray(matrices, np.float64)
         self.slope = np.asarray(slope, np.float64)
         if self.matrices.ndim != 3 or np.any(self.matrices < 0) or np.linalg.eigvalsh(self.matrices).min() < -1e-9:
-            raise ValueError("WeakQuadratic needs matrices (kinds, d, d) with entries >= 0, symmetric and semidefinite.")
+            raise ValueError(
+                "WeakQuadratic needs matrices (kinds, d, d) with entries >= 0, symmetric and semidefinite."
+            )
         if not 0 < slope < np.inf:
             raise ValueError(f"WeakQuadratic needs a positive slope c; got {slope}.")
         _check_weights(weights)

@@ -74,9 +74,7 @@ class Tight(Planted):
     @classmethod
     def random(cls, case: str, *, agents: int, pairs: int, seed: int, curvature: float = 1.0) -> "Tight":
         """Every pair's weight drifts."""
-        return cls(
-            case, Waves.random(agents, pairs, low=0.5, high=1.0, swing=1.0, seed=seed), curvature=curvature
-        )
+        return cls(case, Waves.random(agents, pairs, low=0.5, high=1.0, swing=1.0, seed=seed), curvature=curvature)
 
     @property
     def trap(self) -> Vector:

@@ -1,0 +1,60 @@
+"""Revenue on a social network: who gets a free sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from droculo import feedback, networks
+from droculo.algorithms import Scales
+from droculo.gallery.story import Story
+from droculo.problems import Problem
+from droculo.problems.applications.social import Revenue
+from droculo.simulator import Trajectory
+
+
+def draw(ax: Any, problem: Problem, run: Trajectory) -> None:
+    """The club, coloured by the samples that its members get in the last round; rings mark the best fixed choice."""
+    assert isinstance(problem, Revenue)
+    club = nx.Graph([(int(i), int(j)) for i, j in problem.arcs])
+    members = sorted(club)
+    place = nx.kamada_kawai_layout(club)
+    best = problem.comparator(run.horizon, run.agents)
+    chosen = np.zeros(len(members), bool) if best is None else best.point[members] > 0.5
+    nx.draw_networkx_edges(club, place, ax=ax, alpha=0.3)
+    shown = nx.draw_networkx_nodes(
+        club, place, nodelist=members, ax=ax, node_size=220, cmap="Blues", vmin=0.0, vmax=1.0,
+        node_color=run.actions[-1].mean(axis=0), linewidths=np.where(chosen, 2.5, 0.5),
+        edgecolors=np.where(chosen, "tab:red", "gray"),
+    )  # fmt: skip
+    nx.draw_networkx_labels(club, place, ax=ax, font_size=7)
+    ax.figure.colorbar(shown, ax=ax, label="share of a sample")
+    ax.set_xlabel("members of the karate club; red rings: the best fixed choice")
+
+
+STORY = Story(
+    title="Revenue on a social network",
+    decided="Who gets a free sample: x_i is the share of one that member i of the club receives.",
+    agents="Six shops that sell to the same club. Each values the ties between members in its own way: w_ij is what "
+    "j buys in that shop on i's word, unless j has the sample already.",
+    round="A week. What each tie is worth drifts, at a pace of its own.",
+    set="At most four samples: {0 <= x <= 1, sum x <= 4}. Its oracle takes the four members with the largest signal.",
+    case="A4: non-monotone with diminishing returns on a down-closed set, alpha = 1/e. The revenue sum of w_ij x_i "
+    "(1 - x_j) is never negative and its second derivatives are -(w_ij + w_ji) or 0. It is not monotone: a "
+    "sample turns a buyer into an owner. A4 plays 1 - exp(-x), at most 0.63 of a sample for anyone, so the "
+    "best choice of four whole samples lies out of its reach. That best choice is known exactly here, by "
+    "looking at all 52,956 choices of at most four.",
+    source="Zachary's karate club (34 members, 78 weighted ties), from NetworkX. The model is influence-and-exploit "
+    "of Hartline, Mirrokni and Sundararajan (2008) with linear influence.",
+    unit="revenue per shop and week",
+    problem=lambda: Revenue.karate(agents=6),
+    network=lambda: networks.connect(networks.ring(6)),
+    feedback=feedback.full_information,
+    horizon=1500,
+    theta=0.6,
+    scales=Scales(step=2.0, tolerance=0.05),
+    draw=draw,
+    caption="The club after learning: samples go to the two leaders of its factions and a few well-connected members.",
+)

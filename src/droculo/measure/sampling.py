@@ -1,0 +1,85 @@
+"""Measuring a few agents, rounds and functions of very many, with the error that this makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from droculo.simulator import Plays
+
+#: without a sample, a measure that would need more evaluations of f than this is refused
+MOST_EVALUATIONS = 3e9
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Regret compares every agent with every agent's function in every round: N^2 T evaluations. This thins them.
+
+    `agents` of the N are measured; for each of `rounds` rounds the network's average is taken over `functions` of the
+    N functions, drawn anew. What is drawn at random without replacement gives an unbiased estimate, and its standard
+    error is reported beside it. Where a number is at least what there is, nothing is left out.
+    """
+
+    agents: int = 16
+    functions: int = 64
+    rounds: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("agents", 1), ("functions", 2), ("rounds", 2)):
+            value = getattr(self, name)
+            if not (isinstance(value, int | np.integer) and value >= least):
+                raise ValueError(f"a sample has at least {least} {name}; got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What is evaluated: node numbers (a,), positions among the recorded rounds (r,), function positions (r, f)."""
+
+    nodes: NDArray[np.int64]
+    rounds: NDArray[np.int64]
+    functions: NDArray[np.int64]
+    horizon: int
+    population: int
+
+    def total(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """From values (rounds, functions, ...): the estimate of the sum over rounds of the mean over functions, and its
+        standard error, by the textbook formula of sampling in two stages (rounds, then functions within them)."""
+        r, f = self.functions.shape
+        T, N = self.horizon, self.population
+        by_round = values.mean(axis=1)
+        between = by_round.var(axis=0, ddof=1) if r > 1 else np.zeros(by_round.shape[1:])
+        within = values.var(axis=1, ddof=1).mean(axis=0) if f > 1 else np.zeros(by_round.shape[1:])
+        variance = T**2 * (1 - r / T) * between / r + T * (1 - f / N) * within / f
+        return T * by_round.mean(axis=0), np.sqrt(variance)
+
+
+def draw(plays: Plays, sample: Sample | None, what: str) -> Drawn:
+    """The sample's choice, or everything; refuses what would take too long or what the record cannot give.
+
+    A sample may be taken from a thinned record: its evenly spaced rounds then stand for a random choice of rounds.
+    """
+    N, recorded, T = len(plays.agents), len(plays.rounds), plays.horizon
+    if sample is None:
+        if recorded != T:
+            raise ValueError(
+                f"{what} adds up all {T} rounds, and {recorded} were recorded. Run with record=Record(every=1), or pass "
+                "sample=measure.Sample(...) to estimate it from those."
+            )
+        if float(N) ** 2 * T > MOST_EVALUATIONS:
+            raise ValueError(
+                f"{what} of {N} agents over {T} rounds takes {float(N) ** 2 * T:.1e} evaluations of f. Pass "
+                "sample=measure.Sample(agents=16, functions=64, rounds=256), which reports its error."
+            )
+        everyone = np.arange(N)
+        return Drawn(everyone, np.arange(recorded), np.broadcast_to(everyone, (recorded, N)), T, N)
+    if recorded == 0:
+        raise ValueError(f"{what} needs recorded rounds, and none were. Run with record=Record(every=...).")
+    rng = np.random.default_rng(sample.seed)
+    nodes = np.sort(rng.permutation(N)[: sample.agents])
+    rounds = np.sort(rng.permutation(recorded)[: sample.rounds])
+    number = min(sample.functions, N)
+    functions = np.stack([np.arange(N) if number == N else rng.choice(N, number, replace=False) for _ in rounds])
+    return Drawn(nodes, rounds, functions, T, N)

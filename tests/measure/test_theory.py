@@ -1,0 +1,140 @@
+"""Theory in numbers: Table 1's exponents, the corrected bounds, and plans that runs keep to."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.designs import PAIRS, PROBLEMS, RING, N, design
+
+from droculo import Record, Scales, feedback, linearizations, measure, problems, sets, simulate
+from droculo.measure import guarantee, plan
+
+#: the paper's Table 1 for its own algorithm, and its theorems: (case, feedback) -> regret exponent's slope in theta, largest theta
+TABLE_1 = {
+    ("A1", "full_information"): (1 / 2, 1),
+    ("A1", "semi_bandit"): (1 / 2, 1),
+    ("A1", "bandit"): (1 / 4, 1),
+    ("A2", "full_information"): (1 / 2, 1),
+    ("A2", "semi_bandit"): (1 / 2, 2 / 3),
+    ("A2", "zeroth_order"): (1 / 4, 1),
+    ("A2", "bandit"): (1 / 4, 4 / 5),
+    ("A3", "full_information"): (1 / 2, 1),
+    ("A3", "semi_bandit"): (1 / 2, 2 / 3),
+    ("A3", "zeroth_order"): (1 / 4, 1),
+    ("A3", "bandit"): (1 / 4, 4 / 5),
+}
+
+
+@pytest.mark.parametrize(("case", "model"), TABLE_1)
+def test_the_planners_exponents_are_the_papers(case, model):
+    slope, largest = TABLE_1[case, model]
+    setting, signal = PROBLEMS[case].setting, getattr(feedback, model)()
+    free = plan(setting, signal, horizon=4096)
+    assert free.theta == pytest.approx(largest)
+    for theta in (0.0, 0.3, largest):
+        found = guarantee(setting, signal, horizon=4096, theta=theta).exponents
+        assert found.regret == pytest.approx(1 - slope * theta)
+        assert found.exchanges == pytest.approx(theta)
+        assert found.loo_calls == pytest.approx(2 * theta)
+    with pytest.raises(ValueError, match="theta must lie in"):
+        guarantee(setting, signal, horizon=4096, theta=largest + 0.01)
+
+
+@pytest.mark.parametrize(("case", "model"), PAIRS)
+def test_the_numbers_grow_with_the_exponents(case, model):
+    """Between two long horizons, bounds and counts grow by the promised powers of T (the set's own r and R fixed)."""
+    setting, signal = PROBLEMS[case].setting, getattr(feedback, model)()
+    theta = 0.6
+    short, long = (guarantee(setting, signal, horizon=T, theta=theta, network=RING) for T in (10**10, 10**15))
+    for name in ("exchanges", "loo_calls", "queries", "regret"):
+        power = math.log(getattr(long, name) / getattr(short, name)) / math.log(1e5)
+        assert power == pytest.approx(getattr(short.exponents, name), abs=0.02), name
+
+
+def test_theorem_1_term_by_term():
+    """Against the formula written out again, with T and sqrt(3) restored."""
+    problem, T, theta = PROBLEMS["A2"], 4096, 0.5
+    found = guarantee(problem.setting, feedback.full_information(), horizon=T, theta=theta, network=RING)
+    eta, eps, K = found.schedule.step_size, found.schedule.tolerance, found.schedule.block
+    R, G = float(problem.set.radius), float(problem.bounds.gradient)
+    gamma, L = 1.0, float(problem.bounds.smoothness)
+    L1 = L * (gamma + np.exp(-gamma) - 1) / (gamma * (1 - np.exp(-gamma)))
+    beta, gap = 1 - np.exp(-1), 1 - RING.mixing_rate
+    first = 2 * R**2 / eta + 18 * eps * T / (eta * K) + 7 * eta * T * K * G**2 + 13 * T * G * np.sqrt(3 * eps)
+    second = (12 * eps * T / (eta * K) + 9 * eta * T * K * G**2 + 12 * T * G * np.sqrt(3 * eps)) / gap
+    consensus = 3 * np.sqrt(2 * eps) + np.sqrt(3) * (3 * eta * K * G + 2 * np.sqrt(3 * eps)) / gap
+    third = T * (G + 2 * L1 * R) * (np.sqrt(N) + 1) * consensus
+    assert found.regret == pytest.approx(beta * (first + second + third))
+    # With eps = (K eta G)^2 the LOO bound is 27 R^2/eps * 15 for each block.
+    assert found.loo_calls == pytest.approx(found.exchanges * 27 * R**2 / eps * 15)
+
+
+@pytest.mark.parametrize(("case", "model"), PAIRS)
+def test_certified_regret_stays_below_the_theorem(case, model):
+    problem = PROBLEMS[case]
+    promised = guarantee(
+        problem.setting, getattr(feedback, model)(), horizon=36, theta=0.6, network=RING,
+        scales=Scales(step=20.0 if model in ("full_information", "semi_bandit") else 60.0, tolerance=0.1),
+    )  # fmt: skip
+    run = simulate(problem, design(case, model), RING, key=0, record=Record(queries=True))
+    assert np.all(measure.regret(problem, run).total <= promised.regret)
+    assert np.all(run.ledger.loo_calls <= promised.loo_calls)
+
+
+@pytest.mark.parametrize(("case", "model"), PAIRS)
+def test_a_planned_run_keeps_to_its_budgets(case, model):
+    problem = PROBLEMS[case]
+    signal = getattr(feedback, model)()
+    free = guarantee(problem.setting, signal, horizon=36, theta=0.5)
+    found = plan(problem.setting, signal, horizon=36, exchanges=6, queries=2 * 36, loo_calls=20 * free.loo_calls)
+    assert found.guarantee.exchanges <= 6
+    run = simulate(problem, found.design(), RING, key=1, record=Record(every=0))
+    assert np.all(run.ledger.exchanges == found.guarantee.exchanges)
+    assert np.all(run.ledger.gradient_queries + run.ledger.value_queries == found.guarantee.queries)
+    assert np.all(run.ledger.loo_calls <= found.guarantee.loo_calls)
+
+
+def test_the_largest_theta_within_the_budgets_is_taken():
+    setting, signal = PROBLEMS["A2"].setting, feedback.semi_bandit()
+    found = plan(setting, signal, horizon=10_000, exchanges=50)
+    more = guarantee(setting, signal, horizon=10_000, theta=found.theta + 0.01)
+    assert found.guarantee.exchanges <= 50 < more.exchanges
+    fewer = plan(setting, signal, horizon=10_000, queries=1000)
+    assert fewer.guarantee.queries <= 1000
+
+
+@pytest.mark.parametrize(
+    ("budgets", "message"),
+    [
+        ({"loo_calls": 10}, r"LOO calls \(the bound on them\): the least is 405, at theta = 0, and the budget is 10"),
+        ({"queries": 100}, "queries: the least is 1000, .* and the budget is 100"),
+        ({"exchanges": 0.5}, "exchanges: the least is 1, at theta = 0, and the budget is 0.5"),
+        ({"exchanges": -1}, "budget of exchanges must be positive; got -1"),
+        ({"exchanges": "many"}, "the budget of exchanges"),
+    ],
+)
+def test_why_there_is_no_plan(budgets, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        plan(PROBLEMS["A2"].setting, feedback.full_information(), horizon=1000, **budgets)
+
+
+def test_budgets_that_contradict_one_another():
+    with pytest.raises(
+        measure.NoPlanError, match="Each alone can be met, not all together: exchanges need theta from 0 to"
+    ):
+        plan(PROBLEMS["A2"].setting, feedback.semi_bandit(), horizon=10_000, exchanges=3, queries=1000)
+
+
+def test_unknown_smoothness_gives_no_number_but_for_one_agent():
+    unknown = problems.from_function(
+        lambda i, t, x: x.sum(),
+        sets.budget(3, 1.0),
+        linearizations.MonotoneOrigin(),
+        gradient_bound=2.0,
+        value_bound=3.0,
+    )
+    signal = feedback.full_information()
+    assert guarantee(unknown.setting, signal, horizon=100, theta=0.5, network=RING).regret == math.inf
+    assert guarantee(unknown.setting, signal, horizon=100, theta=0.5).regret < math.inf
+    own = linearizations.Custom(0.5, 1.0, trivial=True)
+    assert own.signal_smoothness(1.0, 1.0) == math.inf
