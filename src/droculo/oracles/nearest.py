@@ -60,7 +60,6 @@ def nearest_weights(gram: Array, usable: Array, weights: Array, idle: Array) -> 
 
 def _affine_minimiser(gram: Array, support: Array, scale: Array) -> Array:
     """argmin of w.gram w over sum w = 1 with w zero off the support: proportional to (gram + scale 11')^-1 1."""
-    m = gram.shape[0]
     both = support[:, None] & support[None, :]
     one = support.astype(gram.dtype)
     tiny = 4 * float(np.finfo(gram.dtype).eps) * scale

@@ -20,6 +20,7 @@ from droculo.problems import Problem
 from droculo.simulator.checkpoint import Checkpoint, fingerprint
 from droculo.simulator.engine import Shape, World, begin, stretch
 from droculo.simulator.inputs import as_identities, as_keys, cast, check, check_answers, check_finite, check_inside
+from droculo.simulator.room import make_room
 from droculo.simulator.trajectory import Ledger, Record, Trajectory
 
 #: A run is cut into about this many compiled pieces: the steps of the progress bar and of checkpoints.
@@ -77,6 +78,7 @@ def simulate(
     identities = as_identities(agents, network.n_agents)
     kind = np.dtype(dtype)
     check(problem, algorithm, network, identities, kind)
+    make_room()
     began = time.perf_counter()
     with jax.enable_x64(kind == np.float64):
         parts = jax.tree.map(lambda leaf: cast(leaf, kind), (problem, algorithm, network))

@@ -1,0 +1,27 @@
+"""Room for compiled programs: a process may map only so many pieces of memory, and each program takes hundreds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+
+MAPS = Path("/proc/self/maps")
+#: Linux allows 65,530 mappings unless told otherwise; beyond them a compiler crashes without a word
+MOST = 40_000
+
+
+def make_room(most: int = MOST) -> bool:
+    """Forget all compiled programs if they hold too many memory mappings; whether that was necessary.
+
+    What is needed again is compiled again. Where mappings cannot be counted (other systems), nothing is done.
+    """
+    try:
+        with MAPS.open("rb") as lines:
+            number = sum(1 for _ in lines)
+    except OSError:
+        return False
+    if number <= most:
+        return False
+    jax.clear_caches()
+    return True
