@@ -40,6 +40,10 @@ def _planted():
             problems.Heterogeneous(waves, agents=N, dial=1.0), matrices, 0.7, 2
         ),
         "weak A1, fixed": problems.WeakQuadratic(problems.Constant(high[:, :4]), matrices, 0.7, 2, face=True),
+        "set functions A2": problems.SetFunctions.random(agents=N, dim=5, budget=2, seed=1),
+        "set functions A3": problems.SetFunctions.random(agents=N, dim=5, budget=2, seed=1, monotone=False, face=True),
+        "revenue": problems.Revenue.karate(agents=N, budget=2),
+        "influence": problems.Influence.davis(agents=N),
         **{
             f"tight {case}": problems.Tight.random(case, agents=N, pairs=2, seed=3) for case in ("A1", "A2", "A3", "A4")
         },

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.designs import PAIRS, PLANTED, PROBLEMS, RING, N, T, design, design_for, models
 
-from droculo import Droculo, Plays, Record, Scales, feedback, measure, problems, simulate
+from droculo import Droculo, Plays, Record, Scales, feedback, measure, oracles, problems, simulate
 from droculo.precision import double
 from droculo.testing.points import random_points
 
@@ -118,6 +118,40 @@ def test_a_better_run_has_a_smaller_certificate():
         for s in (1e-6, 1.0)
     ]
     assert bounds[1] < bounds[0] / 2
+
+
+def test_on_a_sample_nothing_is_claimed_of_the_optimum():
+    problem = PROBLEMS["A2"]
+    points = random_points(problem.set, T * N, np.random.default_rng(0)).reshape(T, N, -1)
+    found = measure.certificate(problem, Plays.of(points), sample=measure.Sample(agents=2, functions=2, rounds=9))
+    assert found.optimum_low == -np.inf
+    assert found.optimum_high == np.inf
+
+
+def test_a_batch_of_plays_and_other_agents():
+    problem = PROBLEMS["A1"]
+    points = random_points(problem.set, 2 * T * N, np.random.default_rng(0)).reshape(2, T, N, -1)
+    both = measure.certificate(problem, Plays.of(points, agents=[1, 1, 0, 2]))
+    alone = measure.certificate(problem, Plays.of(points[1], agents=[1, 1, 0, 2]))
+    np.testing.assert_allclose(both.bound[1], alone.bound)
+
+
+def test_decisions_outside_of_the_set_are_refused():
+    problem = PROBLEMS["A1"]
+    with pytest.raises(ValueError, match="144 of the decisions lie outside the set"):
+        measure.certificate(problem, Plays.of(np.full((T, N, 5), 0.4), np.full((T, N, 5), 50.0)))
+    with pytest.raises(ValueError, match="finite arrays"):
+        Plays.of(np.zeros((T, N, 5)), np.full((T, N, 5), np.nan))
+    with pytest.raises(ValueError, match="at least one node; got 0"):
+        measure.certificate(problem, Plays.of(np.full((T, N, 5), 0.4)), nodes=0)
+
+
+@pytest.mark.parametrize("oracle", [oracles.Paper(), oracles.Corrective()])
+@pytest.mark.parametrize("lean", [True, False])
+def test_it_holds_for_other_oracles_and_exchanges(oracle, lean):
+    problem = PROBLEMS["A2"]
+    agent = design_for(problem, "semi_bandit", oracle=oracle, lean=lean)
+    assert_holds(problem, simulate(problem, agent, RING, key=jax.random.split(jax.random.key(1), 5)))
 
 
 def test_a_thin_record_is_refused():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from droculo import Droculo, Record, feedback, measure, networks, problems, simulate
+from droculo import Droculo, Record, Scales, feedback, measure, networks, problems, simulate
 
 T = 2 ** np.arange(6, 13)
 
@@ -44,11 +44,29 @@ def test_two_points_say_nothing_of_their_error():
         ([10], [1.0], "two or more growing, positive horizons"),
         ([100, 10], [1.0, 2.0], "two or more growing, positive horizons"),
         ([10, 100], [1.0, 2.0, 3.0], "one measurement for each"),
+        ([10, np.nan], [1.0, 2.0], "two or more growing, positive horizons"),
     ],
 )
 def test_refusals(horizons, measured, message):
     with pytest.raises(ValueError, match=message):
         measure.rate(horizons, measured)
+
+
+def test_a_confidence_is_not_a_percentage():
+    with pytest.raises(ValueError, match=r"between 0 and 1, such as 0.95; got 95"):
+        measure.rate([10, 100], [1.0, 2.0], confidence=95)
+
+
+def test_rounding_in_single_precision_is_not_infeasible():
+    problem = problems.TopB.random(agents=5, dim=12, budget=3, seed=0)
+    agent = Droculo.design(
+        problem.setting, feedback.full_information(), horizon=40, theta=1.0, scales=Scales(step=20.0)
+    )
+    run = simulate(problem, agent, networks.connect(networks.ring(5)), key=0, dtype=np.float32)
+    assert measure.infeasible(problem.set, run) == 0
+    run.actions[3, 2] += 1e-2
+    run.actions[3, 2, 0] = 1.01
+    assert measure.infeasible(problem.set, run) == 1
 
 
 def test_consensus_and_feasibility():

@@ -120,10 +120,10 @@ def test_the_error_of_a_sample_is_the_spread_of_its_estimates(rounds, functions)
     """Over many draws from a known table: unbiased, and off by as much as it says."""
     rng = np.random.default_rng(0)
     table = rng.gamma(2.0, size=(60, 1)) + rng.exponential(size=(60, 30))  # rounds, functions
-    plays = Plays.of(np.zeros((60, 30, 1)))
+    plays = Plays.of(np.zeros((60, 30, 3)))
     totals, errors = [], []
     for seed in range(1500):
-        drawn = draw(plays, measure.Sample(agents=1, functions=functions, rounds=rounds, seed=seed), "this")
+        drawn = draw(CONCAVE, plays, measure.Sample(agents=1, functions=functions, rounds=rounds, seed=seed), "this")
         total, error = drawn.total(np.take_along_axis(table[drawn.rounds], drawn.functions, axis=1))
         totals.append(total)
         errors.append(error)
@@ -134,7 +134,8 @@ def test_the_error_of_a_sample_is_the_spread_of_its_estimates(rounds, functions)
 
 def test_a_thin_record_can_be_sampled():
     thin = simulate(PROBLEM, AGENT, RING, key=0, record=Record(every=5))
-    found = measure.regret(PROBLEM, thin, sample=measure.Sample(agents=2))
+    with pytest.warns(UserWarning, match="estimated from 8 of 36 rounds that were recorded at even distances"):
+        found = measure.regret(PROBLEM, thin, sample=measure.Sample(agents=2))
     exact = measure.regret(PROBLEM, simulate(PROBLEM, AGENT, RING, key=0))
     assert np.all(np.abs(found.rewards - exact.rewards[found.agents]) <= 4 * found.error)
     assert np.all(found.error > 0)
@@ -152,8 +153,33 @@ def test_regret_refuses_what_it_cannot_know():
     crowd = Plays.of(np.zeros((2, 50_000, 3)))
     with pytest.raises(ValueError, match=r"50000 agents over 2 rounds takes 5.0e\+09 evaluations of f. Pass sample="):
         measure.regret(CONCAVE, crowd)
-    with pytest.raises(ValueError, match="needs recorded rounds, and none were"):
+    with pytest.raises(ValueError, match="two recorded rounds or more; got 0"):
         measure.regret(PROBLEM, simulate(PROBLEM, AGENT, RING, key=0, record=Record(every=0)), sample=measure.Sample())
+    best = measure.best_fixed(CONCAVE, 8, 2, steps=2)
+    with pytest.raises(ValueError, match="it was made for another horizon or for other agents"):
+        measure.regret(CONCAVE, still, comparator=best)
+    with pytest.raises(ValueError, match="5 coordinates, and the plays have 3"):
+        measure.regret(PROBLEM, still)
+    with pytest.raises(ValueError, match="posed for agents 0 to 3; got agents 0 to 8"):
+        measure.rewards(PROBLEM, Plays.of(np.zeros((4, 9, 5))))
+    with pytest.raises(ValueError, match="got agents 7 to 7"):
+        measure.best_fixed(PROBLEM, 10, [7])
+    with pytest.raises(ValueError, match="at least one round, step, start and pair"):
+        measure.best_fixed(CONCAVE, 0, 2)
+    with pytest.raises(ValueError, match="at least one agent"):
+        measure.best_fixed(CONCAVE, 5, 0)
+    holes = problems.from_function(
+        lambda i, t, x: jnp.where(x[0] > 0.4, jnp.nan, x.sum()), CONCAVE.set, CONCAVE.linearization,
+        gradient_bound=2.0, value_bound=3.0,
+    )  # fmt: skip
+    nowhere = problems.Comparator.searched(np.zeros(3), 0.0, np.inf)
+    assert nowhere.kind == "found"
+    with pytest.raises(ValueError, match="f is not finite where the agents played"):
+        measure.regret(holes, Plays.of(np.full((4, 2, 3), 0.5)), comparator=nowhere)
+    with pytest.raises(ValueError, match="f or its gradient is not finite where the agents played"):
+        measure.certificate(holes, Plays.of(np.full((4, 2, 3), 0.5)))
+    with pytest.raises(ValueError, match="one function for each of the 2 nodes"):
+        Plays.of(np.zeros((4, 2, 3)), agents=[0])
     with pytest.raises(ValueError, match="at least 2 rounds; got 1"):
         measure.Sample(rounds=1)
     with pytest.raises(ValueError, match=r"finite arrays .rounds, agents, d. of the same shape; got .2, 3."):

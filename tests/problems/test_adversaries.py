@@ -18,7 +18,7 @@ ALL = {
     "constant": Constant(LOW),
     "independent": Independent(LOW, HIGH, seed=3),
     "waves": Waves.random(AGENTS, ENTRIES, low=0.5, high=1.0, swing=2.0, seed=0),
-    "switching": Switching(RNG.uniform(size=(5, AGENTS, ENTRIES)), every=3, offset=2),
+    "switching": Switching(RNG.uniform(size=(5, AGENTS, ENTRIES)), every=3, opening=2),
     "against a follower": Switching.against_a_follower(LOW, HIGH, every=6),
     "disjoint": Heterogeneous(Independent(LOW, HIGH, seed=3), agents=AGENTS, dial=1.0, floor=0.0),
 }
@@ -66,18 +66,22 @@ def test_independent_weights_do_not_depend_on_the_precision():
 def test_switching_switches():
     values = np.arange(2.0)[:, None, None]
     assert table(Switching(values, every=3), 8).ravel().tolist() == [0, 0, 0, 1, 1, 1, 0, 0]
-    assert table(Switching(values, every=3, offset=2), 8).ravel().tolist() == [0, 1, 1, 1, 0, 0, 0, 1]
+    three = np.arange(3.0)[:, None, None]
+    assert table(Switching(three, every=2, opening=1), 10).ravel().tolist() == [0, 0, 1, 1, 2, 2, 1, 1, 2, 2]
 
 
 def test_who_follows_the_leader_loses_every_phase():
-    hard = Switching.against_a_follower([[1.0, 0.0]], [[0.0, 1.0]], every=4)
-    weights = table(hard, 42)[:, 0]
-    earned = 0.0
-    for start in range(2, 42, 4):  # at each phase's beginning, follow whoever leads
-        leader = int(np.argmax(weights[:start].sum(axis=0)))
-        earned += weights[start : start + 4, leader].sum()
-    assert earned == 0
-    assert weights.sum(axis=0).max() >= 20
+    """Who moves once a block, to the leader of all rounds so far or to that of the last block: blocks begin at 0."""
+    block = 4
+    hard = Switching.against_a_follower([[1.0, 0.0]], [[0.0, 1.0]], every=block)
+    weights = table(hard, 44)[:, 0]
+    for memory in (44, block):
+        earned = 0.0
+        for start in range(block, 44, block):
+            leader = int(np.argmax(weights[max(0, start - memory) : start].sum(axis=0)))
+            earned += weights[start : start + block, leader].sum()
+        assert earned == 0
+    assert weights.sum(axis=0).min() >= 20
 
 
 @pytest.mark.parametrize("dial", [0.0, 0.3, 1.0])
@@ -109,7 +113,14 @@ def test_a_problem_keeps_its_optimum_under_the_dial():
         (lambda: Independent(HIGH + 1, HIGH, seed=0), "lowest <= highest"),
         (lambda: Switching(LOW, every=3), r"tables .phases, agents, entries.; got shape"),
         (lambda: Switching(LOW[None], every=0), "every >= 1"),
-        (lambda: Switching(LOW[None], every=3, offset=3), "0 <= offset < every; got 3 and 3"),
+        (lambda: Switching(LOW[None], every=2.5), "whole number of rounds every >= 1"),
+        (lambda: Switching(LOW[None], every=3, opening=1), "got every=3, opening=1 of 1"),
+        (lambda: Independent(LOW, HIGH, seed=-1), "a seed is a whole number from 0"),
+        (lambda: Waves(LOW, LOW, LOW, LOW[:1]), "four tables of Waves must have one shape"),
+        (lambda: Waves(LOW, LOW, LOW * np.nan, LOW), "finite table"),
+        (lambda: Heterogeneous(ALL["waves"], agents=3, dial=1.0, floor=np.nan), "floor of heterogeneous weights"),
+        (lambda: problems.WeakQuadratic(Constant([[1.0]]), [[[1, 5], [0, 1]]], 1.0, 1), "symmetric and semidefinite"),
+        (lambda: problems.PlantedCut(Constant([[1.0]]), [[0, -1]], [0], 3), "one edge .i, j. with 0 <= i, j < 3"),
         (lambda: Heterogeneous(ALL["waves"], agents=3, dial=1.5), "between 0 .identical. and 1 .disjoint.; got 1.5"),
         (lambda: Heterogeneous(ALL["waves"], agents=9, dial=1.0), "9 agents cannot own disjoint shares of 4 entries"),
         (lambda: problems.Coverage(ALL["waves"], np.full((4, 3), 2.0), 1), "a table of 0 and 1"),

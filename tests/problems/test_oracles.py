@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.designs import PROBLEMS, RING, design_for
 
-from droculo import feedback, linearizations, measure, problems, sets, simulate
+from droculo import linearizations, measure, problems, sets, simulate
 from droculo.precision import double
 from droculo.problems import Noisy
 from droculo.testing import check_problem
@@ -45,6 +45,7 @@ def test_noise_is_in_the_answers_alone():
     assert NOISY.comparator(9, np.arange(2)).total == QUIET.comparator(9, np.arange(2)).total
     assert NOISY.bounds.gradient == QUIET.bounds.gradient + 3
     assert NOISY.bounds.value == QUIET.bounds.value + 2
+    assert NOISY.bounds.value_noise == 2
     assert NOISY.bounds.lipschitz == QUIET.bounds.lipschitz
 
 
@@ -88,24 +89,35 @@ def test_a_black_box_plays_like_the_same_function_in_jax():
     np.testing.assert_allclose(measure.rewards(traced, one), measure.rewards(opaque, other), rtol=1e-9)
 
 
-def test_a_black_box_hears_agents_and_rounds_in_full():
+def test_two_noisy_values_differ_by_their_noise_too():
+    """The estimate from two values is longer by k/delta times the noise, and the schedule knows."""
+    steps = [design_for(problem, "two_point").step_size for problem in (QUIET, NOISY)]
+    assert steps[1] < steps[0] / 2
+
+
+@pytest.mark.parametrize("precise", [True, False])
+def test_a_black_box_hears_agents_and_rounds_in_full(precise):
     heard = []
 
     def listen(agent, t, x):
         heard.append((agent, t, x.copy()))
         return 0.0
 
-    with double():
+    with jax.enable_x64(precise):
         x = jnp.asarray([0.1, 0.2, 1 / 3])
         box(function=listen).value(jnp.asarray(3), jnp.asarray(123_456_789), x).block_until_ready()
     assert heard[0][:2] == (3, 123_456_789)
-    np.testing.assert_array_equal(heard[0][2], np.array([0.1, 0.2, 1 / 3]))
+    np.testing.assert_array_equal(heard[0][2], np.asarray(x, np.float64))
 
 
 def test_a_black_box_without_gradients_says_so():
     with pytest.raises(ValueError, match=r"answers with values only. Use feedback.zeroth_order"):
         simulate(box(), design_for(box(), "full_information"), RING, key=0)
-    assert feedback.bandit().signal.order == 0
+    check_problem(box(), samples=20, horizon=3)
+    with pytest.raises(AssertionError, match=r"exceeds the declared bound 0.1"):
+        check_problem(box(value_bound=0.1), samples=20, horizon=3)
+    with pytest.raises(AssertionError, match=r"Lipschitz constant is 0.1, and two points show"):
+        check_problem(box(gradient_bound=0.1), samples=20, horizon=3)
 
 
 def test_a_black_box_that_answers_with_the_wrong_shape_is_caught():

@@ -118,16 +118,17 @@ def schedule(
 
 
 def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:
-    """How long the estimate of one slot can get: the gradient; (k/delta) B0 for one value; k G for two values.
+    """How long the estimate of one slot can get: the gradient; (k/delta) B0 for one value; k M1 for two values, which
+    are delta to either side, and k/delta times the noise of a value, if any.
 
     (With the control variate a value that can have either sign may count twice; this keeps the theorems' plain bound.)
     """
     if feedback.signal.order == 1:
         return float(setting.bounds.gradient)
     k = setting.set.subspace.dimension
-    return (
-        k * float(setting.bounds.gradient) if feedback.name == "two-point" else k / delta * float(setting.bounds.value)
-    )
+    if feedback.name == "two-point":
+        return k * (float(setting.bounds.lipschitz) + float(setting.bounds.value_noise) / delta)
+    return k / delta * float(setting.bounds.value)
 
 
 def slot_power(row: Row, feedback: Feedback) -> Fraction:

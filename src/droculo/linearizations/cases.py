@@ -40,6 +40,8 @@ class MonotoneGeneral(Linearization):
     alpha = gamma^2 / (1 + c gamma^2), beta = gamma / (1 + c gamma^2), with c a bound on the curvature.
     """
 
+    gamma: Vector
+    curvature: Vector
     alpha: Vector
     beta: Vector
     case: ClassVar[str] = "A1"
@@ -49,6 +51,7 @@ class MonotoneGeneral(Linearization):
         _check_gamma(gamma)
         if not 0 <= curvature <= 1:
             raise ValueError(f"the curvature lies between 0 (linear) and 1; got {curvature}.")
+        self.gamma, self.curvature = np.asarray(gamma, np.float64), np.asarray(curvature, np.float64)
         self.alpha = np.asarray(gamma**2 / (1 + curvature * gamma**2))
         self.beta = np.asarray(gamma / (1 + curvature * gamma**2))
 

@@ -18,13 +18,15 @@ class Bounds(eqx.Module):
 
     What an oracle may answer: |gradient| <= gradient (the paper's G), |value| <= value (B0). And of the functions
     themselves: `lipschitz` (the paper's M1; the bound on the gradient unless the oracle is noisy) and `smoothness`,
-    the Lipschitz constant of their gradients, infinite where it is not known.
+    the Lipschitz constant of their gradients, infinite where it is not known. `value_noise` is how far a value may be
+    off.
     """
 
     gradient: Vector
     value: Vector
     lipschitz: Vector
     smoothness: Vector
+    value_noise: Vector
 
     def __init__(
         self, gradient: float, value: float, *, lipschitz: float | None = None, smoothness: float | None = None
@@ -38,6 +40,7 @@ class Bounds(eqx.Module):
         self.gradient, self.value = np.asarray(gradient, np.float64), np.asarray(value, np.float64)
         self.lipschitz = np.asarray(gradient if lipschitz is None else lipschitz, np.float64)
         self.smoothness = np.asarray(np.inf if smoothness is None else smoothness, np.float64)
+        self.value_noise = np.zeros(())
 
 
 @dataclass(frozen=True)

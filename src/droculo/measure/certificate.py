@@ -12,6 +12,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from droculo.linearizations import Linearization
+from droculo.measure.network import off_the_set
 from droculo.measure.regret import network_reward
 from droculo.measure.sampling import Sample, draw
 from droculo.precision import double
@@ -23,6 +24,8 @@ Numbers = NDArray[np.float64]
 
 class Certificate(NamedTuple):
     """alpha-regret of agent i <= bound[i], whatever the optimum is, and optimum_low <= optimum <= optimum_high.
+
+    (Measured on a sample, `bound` is an estimate with a standard error, and nothing is claimed of the optimum.)
 
     With g_t = (1/N) sum_j g(f_{t,j}, x_t) and S = sum_t g_t, upper-linearizability gives for every agent
 
@@ -48,8 +51,8 @@ def certificate(problem: Problem, plays: Plays, *, nodes: int = 12, sample: Samp
     """Certify a run whose every round was recorded. `nodes`: of the quadrature over the linearization's Z.
 
     Costs N^2 gradients (times `nodes`) a round, and one LOO call for each agent at the end. With a `sample` it costs
-    what that names, and everything is an estimate: `error` is its standard error, and since the maximum of an estimate
-    is above that of the mean, `bound` errs upwards. To certify a method of your own, pass `Plays.of(actions,
+    what that names, and `bound` is an estimate: `error` is its standard error, and since the maximum of an estimate is on
+    average above that of the mean, it errs upwards in the mean. The bracket of the optimum is then left open. To certify a method of your own, pass `Plays.of(actions,
     decisions)` with decisions of your choice in K: any points give a valid bound.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
@@ -61,7 +64,15 @@ def certificate(problem: Problem, plays: Plays, *, nodes: int = 12, sample: Samp
     >>> bool((found.bound >= regret(problem, run).total).all())
     True
     """
-    drawn = draw(plays, sample, "a certificate")
+    if nodes < 1:
+        raise ValueError(f"the quadrature needs at least one node; got {nodes}.")
+    drawn = draw(problem, plays, sample, "a certificate", each=1 if problem.linearization.trivial else nodes)
+    outside = off_the_set(problem.set, plays.decisions)
+    if outside:
+        raise ValueError(
+            f"{outside} of the decisions lie outside the set, and the bound holds for points of K alone. Pass "
+            "Plays.of(actions, decisions) with decisions in K."
+        )
     link = problem.linearization.on(problem.set)
     assert link.alpha is not None
     shape = (-1, *plays.actions.shape[-3:])
@@ -79,6 +90,10 @@ def certificate(problem: Problem, plays: Plays, *, nodes: int = 12, sample: Samp
     exact = sample is None
     error = np.zeros_like(bound) if exact else np.stack([drawn.total(np.asarray(each))[1] for each in details])
     high = np.min((earned + bound) / float(link.alpha), axis=-1)
+    if not exact:
+        low, high = np.full_like(low, -np.inf), np.full_like(high, np.inf)
+    if not np.all(np.isfinite(bound)):
+        raise ValueError("f or its gradient is not finite where the agents played: there is nothing to certify.")
     arrays: list[Numbers] = [a if plays.actions.ndim == 4 else a[0] for a in (bound, error, gap, earned, low, high)]
     return Certificate(float(link.alpha), drawn.nodes, *arrays)
 
@@ -102,7 +117,11 @@ def _one_run(
         earned = problem.value(j, t, action)
         return g, jnp.dot(g, x), problem.value(j, t, link.action(x)) - earned, earned
 
-    everyone = jax.vmap(jax.vmap(of_function, (None, None, 0, 0)), (None, 0, None, None))  # functions, then agents
+    def everyone(t: Array, named: Array, actions: Array, decisions: Array) -> tuple[Array, ...]:
+        """(functions, agents), a few functions at a time."""
+        of_agents = jax.vmap(of_function, (None, None, 0, 0))
+        return jax.lax.map(lambda j: of_agents(t, j, actions, decisions), named, batch_size=16)
+
     whole = (rounds, functions, actions, decisions)
 
     def add(total: tuple[Array, ...], part: tuple[Array, ...]) -> tuple[tuple[Array, ...], None]:

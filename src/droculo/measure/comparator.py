@@ -10,11 +10,9 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.linearizations import Linearization
+from droculo.measure.sampling import MOST_EVALUATIONS, check_agents
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
-
-#: a gap below this share of the total makes a comparator "certified"
-SMALL_GAP = 0.01
 
 
 def best_fixed(
@@ -42,14 +40,22 @@ def best_fixed(
     'exact'
     """
     named = np.arange(agents) if isinstance(agents, int | np.integer) else np.asarray(agents, np.int64)
+    check_agents(problem, named)
+    if horizon < 1 or steps < 1 or starts < 1 or pairs < 1:
+        raise ValueError(f"a search needs at least one round, step, start and pair; got a horizon of {horizon}.")
     known = problem.comparator(horizon, named)
     if known is not None:
         return known
     rng = np.random.default_rng(seed)
     link = problem.linearization.on(problem.set)
     with double():
-        everything = np.stack(np.meshgrid(named, np.arange(horizon)), axis=-1).reshape(-1, 2)
-        chosen = everything[rng.permutation(len(everything))[:pairs]]
+        every = len(named) * horizon
+        if every > MOST_EVALUATIONS:
+            raise ValueError(
+                f"{len(named)} agents over {horizon} rounds are {every:.1e} functions: too many to search."
+            )
+        few = rng.choice(every, pairs, replace=False) if every > pairs else np.arange(every)
+        chosen = np.stack([named[few % len(named)], few // len(named)], axis=1)
         ways = rng.standard_normal((starts - 1, problem.set.dim)) if starts > 1 else np.zeros((0, problem.set.dim))
         corners = [np.asarray(problem.set.argmax(jnp.asarray(way))) for way in ways]
         first = problem.set.geometry.center
@@ -58,10 +64,8 @@ def best_fixed(
         )
         points, earned = _climb(problem, jnp.asarray(chosen), jnp.asarray(begin), steps)
         point = points[int(jnp.argmax(earned))]
-        total, most = (float(part) / len(named) for part in _totals(problem, link, jnp.asarray(everything), point))
-    gap = max(0.0, most - total)
-    kind = "certified" if gap <= SMALL_GAP * abs(total) else "found"
-    return Comparator(np.asarray(point), total, kind, gap)
+        total, most = (float(part) / len(named) for part in _totals(problem, link, jnp.asarray(named), horizon, point))
+    return Comparator.searched(np.asarray(point), total, max(0.0, most - total))
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
@@ -88,15 +92,17 @@ def _climb(problem: Problem, pairs: Array, begin: Array, steps: int) -> tuple[Ar
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _totals(problem: Problem, link: Linearization, everything: Array, point: Array) -> tuple[Array, Array]:
+def _totals(problem: Problem, link: Linearization, agents: Array, horizon: int, point: Array) -> tuple[Array, Array]:
     """What the point earns in all, and what no point earns more than."""
     assert link.alpha is not None
 
-    def one(pair: Array) -> tuple[Array, Array, Array]:
-        j, t = pair[0], pair[1]
+    def one(number: Array) -> tuple[Array, Array, Array]:
+        j, t = agents[number % agents.shape[0]], number // agents.shape[0]
         g = link.signal(lambda w: problem.gradient(j, t, w), point)
         return problem.value(j, t, point), problem.value(j, t, link.action(point)), g
 
-    total, played, g = (part.sum(axis=0) for part in jax.lax.map(one, everything, batch_size=256))
+    total, played, g = (
+        part.sum(axis=0) for part in jax.lax.map(one, jnp.arange(agents.shape[0] * horizon), batch_size=256)
+    )
     gap = jnp.dot(g, problem.set.argmax(g) - point)
     return total, (played + link.beta * gap) / link.alpha

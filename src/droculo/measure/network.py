@@ -6,11 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from droculo.precision import double
 from droculo.sets import Set
 from droculo.simulator import Plays
+from droculo.simulator.engine import slack
 
 
 def consensus_gap(plays: Plays) -> NDArray[np.float64]:
@@ -19,10 +21,27 @@ def consensus_gap(plays: Plays) -> NDArray[np.float64]:
     return np.linalg.norm(x - x.mean(axis=-2, keepdims=True), axis=-1).max(axis=-1)
 
 
-def infeasible(set_: Set, plays: Plays, *, tolerance: float = 1e-9) -> int:
-    """How many of the recorded actions and queries lie outside the set."""
+def infeasible(set_: Set, plays: Plays, *, tolerance: float | None = None) -> int:
+    """How many of the recorded actions and queries lie outside the set, by more than `tolerance`.
+
+    By default that is what rounding in the run's own precision explains.
+    """
     points = [plays.actions] + ([] if plays.queries is None else [plays.queries])
-    inside = eqx.filter_jit(lambda s, x: jax.vmap(lambda point: s.contains(point, tolerance))(x))
+    return sum(_outside(set_, p, tolerance) for p in points)
+
+
+def off_the_set(set_: Set, points: NDArray[np.floating]) -> int:
+    """How many points lie outside, where the set can tell quickly; 0 where it cannot."""
+    return _outside(set_, points, None) if set_.quick_membership else 0
+
+
+def _outside(set_: Set, points: NDArray[np.floating], tolerance: float | None) -> int:
     with double():
-        flags = [inside(set_, jnp.asarray(p.reshape(-1, set_.dim), jnp.float64)) for p in points]
-        return int(sum(np.sum(~np.asarray(flag)) for flag in flags))
+        margin = slack(points.dtype, set_) if tolerance is None else jnp.asarray(tolerance)
+        inside = _inside(set_, jnp.asarray(points.reshape(-1, set_.dim), jnp.float64), margin)
+        return int(np.sum(~np.asarray(inside)))
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _inside(set_: Set, points: Array, tolerance: Array) -> Array:
+    return jax.vmap(lambda point: set_.contains(point, tolerance))(points)

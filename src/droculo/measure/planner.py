@@ -1,4 +1,4 @@
-"""From budgets to a schedule: the theta that promises the least regret within them, or the reason why none does."""
+"""From budgets to a schedule: the theta with the best exponent of regret within them, or the reason why none fits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def plan(
 ) -> Plan:
     """The best plan for `horizon` rounds in which no agent exceeds its budgets of exchanges, LOO calls and queries.
 
-    A larger theta means less regret, so the best is the largest that fits. Exchanges and queries of a run equal the
+    Regret grows like T^(1 - theta/2) or T^(1 - theta/4), so the best is the largest theta that fits. Exchanges and queries of a run equal the
     plan's; its LOO calls are at most the plan's bound (often a hundredth of it).
 
     >>> from droculo import feedback, problems

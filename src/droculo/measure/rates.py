@@ -31,7 +31,15 @@ def rate(horizons: ArrayLike, measured: ArrayLike, *, confidence: float = 0.95) 
     """
     T = np.asarray(horizons, np.float64)
     y = np.atleast_2d(np.asarray(measured, np.float64))
-    if T.ndim != 1 or len(T) < 2 or y.shape[1] != len(T) or np.any(np.diff(T) <= 0) or T[0] <= 0:
+    if (
+        T.ndim != 1
+        or len(T) < 2
+        or not np.all(np.isfinite(T))
+        or y.ndim != 2
+        or y.shape[1] != len(T)
+        or np.any(np.diff(T) <= 0)
+        or T[0] <= 0
+    ):
         raise ValueError(
             f"a rate needs two or more growing, positive horizons and one measurement for each; got horizons of shape "
             f"{T.shape} and measurements of shape {y.shape}."
@@ -43,6 +51,8 @@ def rate(horizons: ArrayLike, measured: ArrayLike, *, confidence: float = 0.95) 
             f"(seed {seed}). alpha-regret is often negative, since methods beat their guarantee: fit the certificate "
             "instead."
         )
+    if not 0 < confidence < 1:
+        raise ValueError(f"a confidence lies between 0 and 1, such as 0.95; got {confidence}.")
     x, logs = np.log(T), np.log(y)
     slopes = np.array([np.polyfit(x, row, 1)[0] for row in logs])
     slope = float(slopes.mean())

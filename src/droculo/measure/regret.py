@@ -13,7 +13,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from droculo.expect import expect
-from droculo.measure.sampling import Drawn, Sample, draw
+from droculo.measure.sampling import Drawn, Sample, check, draw
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
 from droculo.simulator import Plays
@@ -63,6 +63,7 @@ def _rewards(problem: Problem, agents: Array, rounds: Array, actions: Array) -> 
 
 def rewards(problem: Problem, plays: Plays) -> Numbers:
     """(1/N) sum_j f_{t,j}(a_t^i) for every recorded round t and every agent i."""
+    check(problem, plays)
     with double():
         agents, rounds = jnp.asarray(plays.agents), jnp.asarray(plays.rounds)
         runs = [np.asarray(_rewards(problem, agents, rounds, jnp.asarray(run))) for run in _runs(plays.actions)]
@@ -92,7 +93,7 @@ def regret(
     by default some thirty, closer together at the start. Costs N^2 evaluations a round, fewer with a `sample`.
     """
     expect(comparator, (Comparator, type(None)), "comparator", "Pass what measure.best_fixed returned.")
-    drawn = draw(plays, sample, "regret")
+    drawn = draw(problem, plays, sample, "regret")
     if alpha is None:
         bound = problem.linearization.on(problem.set).alpha
         assert bound is not None
@@ -109,6 +110,8 @@ def regret(
         error = np.zeros_like(earned)
         against = np.array([c.total for c in best])
         curve = alpha * against[:, None] - cumulative[:, times - 1]
+    if not np.all(np.isfinite(earned)):
+        raise ValueError("f is not finite where the agents played: regret has no number.")
     if plays.actions.ndim == 3:
         earned, error, curve = earned[0], error[0], curve[0]
     return Regret(alpha, best[-1], earned, error, drawn.nodes, times, curve)
@@ -119,9 +122,16 @@ def _comparators(
 ) -> list[Comparator]:
     horizons = [int(t) for t in times] or [plays.horizon]
     if given is not None:
-        if len(horizons) == 1:
+        if len(plays.rounds) < plays.horizon:
             return [given]
         so_far = np.cumsum(fixed_rewards(problem, plays, given.point))
+        if not np.isclose(so_far[-1], given.total, rtol=1e-6, atol=1e-9):
+            raise ValueError(
+                f"the comparator is said to earn {given.total:g} and earns {so_far[-1]:g} in this run: it was made for "
+                "another horizon or for other agents."
+            )
+        if len(horizons) == 1:
+            return [given]
         return [given._replace(total=float(so_far[t - 1])) for t in horizons[:-1]] + [given]
     known = problem.comparators(horizons, plays.agents)
     found = [c for c in known if c is not None]
@@ -138,9 +148,10 @@ def _times(horizon: int, at: Sequence[int] | None) -> NDArray[np.int64]:
     if at is None:
         spaced = np.unique(np.geomspace(1, horizon, 32).round().astype(np.int64))
         return np.unique(np.append(spaced, horizon))
-    times = np.unique(np.asarray(at, np.int64))
-    if times.size == 0 or times[0] < 1 or times[-1] > horizon:
-        raise ValueError(f"the times of a curve lie between 1 and the horizon {horizon}; got {list(at)}.")
+    given = np.asarray(at)
+    times = np.unique(given.astype(np.int64))
+    if times.size == 0 or np.any(given != given.astype(np.int64)) or times[0] < 1 or times[-1] > horizon:
+        raise ValueError(f"the times of a curve are whole numbers between 1 and the horizon {horizon}; got {list(at)}.")
     return np.unique(np.append(times, horizon))
 
 

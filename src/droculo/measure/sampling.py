@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from droculo.problems import Problem
 from droculo.simulator import Plays
 
 #: without a sample, a measure that would need more evaluations of f than this is refused
@@ -56,11 +58,32 @@ class Drawn:
         return T * by_round.mean(axis=0), np.sqrt(variance)
 
 
-def draw(plays: Plays, sample: Sample | None, what: str) -> Drawn:
+def check(problem: Problem, plays: Plays) -> None:
+    """Whether these plays can be of this problem: JAX would answer for an agent or a coordinate that does not exist."""
+    check_agents(problem, plays.agents)
+    if plays.actions.shape[-1] != problem.set.dim:
+        raise ValueError(
+            f"the problem has {problem.set.dim} coordinates, and the plays have {plays.actions.shape[-1]}: they are of "
+            "another problem."
+        )
+
+
+def check_agents(problem: Problem, agents: NDArray[np.int64]) -> None:
+    if len(agents) == 0:
+        raise ValueError("there must be at least one agent.")
+    if problem.agents is not None and not (agents.min() >= 0 and agents.max() < problem.agents):
+        raise ValueError(
+            f"the problem is posed for agents 0 to {problem.agents - 1}; got agents {agents.min()} to {agents.max()}."
+        )
+
+
+def draw(problem: Problem, plays: Plays, sample: Sample | None, what: str, *, each: int = 1) -> Drawn:
     """The sample's choice, or everything; refuses what would take too long or what the record cannot give.
 
-    A sample may be taken from a thinned record: its evenly spaced rounds then stand for a random choice of rounds.
+    A sample may be taken from a thinned record. Its evenly spaced rounds then stand for a random choice, which is wrong
+    for functions whose period shares a factor with the spacing: a warning says so. `each`: evaluations per function.
     """
+    check(problem, plays)
     N, recorded, T = len(plays.agents), len(plays.rounds), plays.horizon
     if sample is None:
         if recorded != T:
@@ -68,15 +91,23 @@ def draw(plays: Plays, sample: Sample | None, what: str) -> Drawn:
                 f"{what} adds up all {T} rounds, and {recorded} were recorded. Run with record=Record(every=1), or pass "
                 "sample=measure.Sample(...) to estimate it from those."
             )
-        if float(N) ** 2 * T > MOST_EVALUATIONS:
+        if float(N) ** 2 * T * each > MOST_EVALUATIONS:
             raise ValueError(
-                f"{what} of {N} agents over {T} rounds takes {float(N) ** 2 * T:.1e} evaluations of f. Pass "
+                f"{what} of {N} agents over {T} rounds takes {float(N) ** 2 * T * each:.1e} evaluations of f. Pass "
                 "sample=measure.Sample(agents=16, functions=64, rounds=256), which reports its error."
             )
         everyone = np.arange(N)
         return Drawn(everyone, np.arange(recorded), np.broadcast_to(everyone, (recorded, N)), T, N)
-    if recorded == 0:
-        raise ValueError(f"{what} needs recorded rounds, and none were. Run with record=Record(every=...).")
+    if recorded < 2:
+        raise ValueError(
+            f"a sample needs two recorded rounds or more; got {recorded}. Run with record=Record(every=...)."
+        )
+    if recorded < T:
+        warnings.warn(
+            f"{what} is estimated from {recorded} of {T} rounds that were recorded at even distances. The error is right "
+            "if these are like a random choice, and wrong if the functions have a period in common with the distance.",
+            stacklevel=3,
+        )
     rng = np.random.default_rng(sample.seed)
     nodes = np.sort(rng.permutation(N)[: sample.agents])
     rounds = np.sort(rng.permutation(recorded)[: sample.rounds])

@@ -110,7 +110,7 @@ def _regret(setting: Setting, feedback: Feedback, row: Row, plan: Schedule, netw
     T = plan.exchanges * plan.block  # slots, the last block filled up
     total = _theorem_1(
         beta=float(link.beta), R=R, G=G, L1=smooth, T=T, K=plan.block, eta=plan.step_size, eps=plan.tolerance,
-        rate=0.0 if network is None else network.mixing_rate, N=1 if network is None else network.n_agents,
+        mixing=1.0 if network is None else _mixing(network), N=1 if network is None else network.n_agents,
     )  # fmt: skip
     if plan.delta > 0:  # smoothing and shrinking, appendices D, F, G
         total += (3 + 4 * R / float(setting.set.inner_radius)) * plan.delta * M1 * T
@@ -119,11 +119,19 @@ def _regret(setting: Setting, feedback: Feedback, row: Row, plan: Schedule, netw
     return total
 
 
+def _mixing(network: Network) -> float:
+    """What takes the place of 1/(1 - lambda_2): how far disagreements of all past exchanges add up, at most.
+
+    Over a cycle of c matrices disagreement is known to shrink by rate^c, and within it not to grow.
+    """
+    c = len(network.cycle)
+    return c / (1 - network.mixing_rate**c)
+
+
 def _theorem_1(
-    *, beta: float, R: float, G: float, L1: float, T: float, K: float, eta: float, eps: float, rate: float, N: int
+    *, beta: float, R: float, G: float, L1: float, T: float, K: float, eta: float, eps: float, mixing: float, N: int
 ) -> float:
     """thm:main_base with what its print lost: a factor T in the third line, sqrt(3) in its consensus term."""
-    mixing = 1 / (1 - rate)
     root = math.sqrt(3 * eps)
     alone = 2 * R**2 / eta + 18 * eps * T / (eta * K) + 7 * eta * T * K * G**2 + 13 * T * G * root
     together = mixing * (12 * eps * T / (eta * K) + 9 * eta * T * K * G**2 + 12 * T * G * root)

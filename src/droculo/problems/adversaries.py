@@ -86,6 +86,8 @@ class Independent(Adversary):
         self.lowest, self.highest = _table(lowest), _table(highest)
         if self.lowest.shape != self.highest.shape or np.any(self.lowest > self.highest):
             raise ValueError("Independent needs lowest <= highest, two tables of the same shape (agents, entries).")
+        if not 0 <= seed < 2**32:
+            raise ValueError(f"a seed is a whole number from 0 to 2^32 - 1; got {seed}.")
         self.seed = np.asarray(seed, np.uint32)
 
     def at(self, agent: Array, t: Array) -> Array:
@@ -96,12 +98,20 @@ class Independent(Adversary):
 
 
 class Waves(Adversary):
-    """Weights that drift: w_{t,i} = base_i + height_i (1 + cos(speed_i t + phase_i))/2, entry by entry."""
+    """Weights that drift: w_{t,i} = base_i + height_i (1 + cos(speed_i t + phase_i))/2, entry by entry.
+
+    In a float32 run the angle loses digits as t grows (1e-2 at t = 10^5): play longer horizons in float64.
+    """
 
     base: Vector  # (agents, entries)
     height: Vector
     speed: Vector
     phase: Vector
+
+    def __init__(self, base: ArrayLike, height: ArrayLike, speed: ArrayLike, phase: ArrayLike):
+        self.base, self.height, self.speed, self.phase = (_table(part) for part in (base, height, speed, phase))
+        if len({part.shape for part in (self.base, self.height, self.speed, self.phase)}) > 1:
+            raise ValueError("the four tables of Waves must have one shape (agents, entries).")
 
     @classmethod
     def random(cls, agents: int, entries: int, *, low: float, high: float, swing: float, seed: int) -> "Waves":
@@ -129,34 +139,39 @@ class Waves(Adversary):
 
 
 class Switching(Adversary):
-    """A few tables of weights in turn, each for `every` rounds; the first is `offset` rounds shorter.
+    """A few tables of weights in turn, each for `every` rounds; the first `opening` of them are not repeated.
 
     >>> import jax.numpy as jnp
-    >>> hard = Switching.against_a_follower([[1.0, 0.0]], [[0.0, 1.0]], every=4)
-    >>> [hard.at(jnp.array(0), jnp.array(t)).tolist()[0] for t in range(10)]
-    [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    >>> hard = Switching.against_a_follower([[1.0, 0.0]], [[0.0, 1.0]], every=2)
+    >>> [hard.at(jnp.array(0), jnp.array(t)).tolist()[0] for t in range(8)]
+    [0.75, 0.75, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]
     """
 
     values: Vector  # (phases, agents, entries)
     every: NDArray[np.int64]
-    offset: NDArray[np.int64]
+    opening: int = eqx.field(static=True)
 
-    def __init__(self, values: ArrayLike, *, every: int, offset: int = 0):
+    def __init__(self, values: ArrayLike, *, every: int, opening: int = 0):
         self.values = np.asarray(values, np.float64)
-        if self.values.ndim != 3 or not np.all(np.isfinite(self.values)):
+        if self.values.ndim != 3 or self.values.size == 0 or not np.all(np.isfinite(self.values)):
             raise ValueError(f"Switching needs finite tables (phases, agents, entries); got shape {self.values.shape}.")
-        if not (every >= 1 and 0 <= offset < every):
-            raise ValueError(f"Switching needs every >= 1 and 0 <= offset < every; got {every} and {offset}.")
-        self.every, self.offset = np.asarray(every, np.int64), np.asarray(offset, np.int64)
+        if int(every) != every or every < 1 or not 0 <= opening < len(self.values):
+            raise ValueError(
+                f"Switching needs a whole number of rounds every >= 1, and fewer opening phases than phases; got "
+                f"every={every}, opening={opening} of {len(self.values)}."
+            )
+        self.every, self.opening = np.asarray(every, np.int64), int(opening)
 
     @classmethod
     def against_a_follower(cls, first: ArrayLike, second: ArrayLike, *, every: int) -> "Switching":
-        """Two tables in turn, the first phase half as long: whichever has earned more so far is about to earn less.
+        """Two tables in turn, opened by a phase that leans to the first by half as much: whoever leads is about to lose.
 
-        Following the leader then loses in every phase. `every` = the algorithm's block hurts those who follow the
-        last block.
+        At the end of every phase the table just played leads, both in sum (by half a phase) and in the last phase; then
+        comes the other. So who moves once in `every` rounds, to the leader of all rounds or to that of the last block,
+        earns least in every phase. Set `every` to the algorithm's block.
         """
-        return cls(np.stack([_table(first), _table(second)]), every=every, offset=every // 2)
+        one, other = _table(first), _table(second)
+        return cls(np.stack([(3 * one + other) / 4, other, one]), every=every, opening=1)
 
     @property
     def lowest(self) -> Vector:
@@ -167,12 +182,13 @@ class Switching(Adversary):
         return self.values.max(axis=0)
 
     def at(self, agent: Array, t: Array) -> Array:
-        phase = (t + self.offset) // self.every % self.values.shape[0]
-        return jnp.asarray(self.values)[phase, agent]
+        phase, repeated = t // self.every, self.values.shape[0] - self.opening
+        place = jnp.where(phase < self.opening, phase, self.opening + (phase - self.opening) % repeated)
+        return jnp.asarray(self.values)[place, agent]
 
 
 class Heterogeneous(Adversary):
-    """One common adversary, spread over agents: from identical (`dial` 0) to disjoint (`dial` 1).
+    """Agent 0's weights of one common adversary, spread over all agents: from identical (`dial` 0) to disjoint (`dial` 1).
 
     Entry e belongs to agent e mod N. Agent i has floor + ((1 - dial) + dial N [e is its own]) (common - floor), so the
     network's mean, and with it the optimum, is the same for every dial: only the agents' views differ.
@@ -192,6 +208,8 @@ class Heterogeneous(Adversary):
         self.common, self.number = common, int(agents)
         self.dial = np.asarray(dial, np.float64)
         self.floor = np.broadcast_to(np.asarray(floor, np.float64), (entries,)).copy()
+        if not np.all(np.isfinite(self.floor)):
+            raise ValueError("the floor of heterogeneous weights must be finite.")
 
     def _share(self, agent: Array) -> Array:
         own = jnp.arange(self.floor.shape[0]) % self.number == agent

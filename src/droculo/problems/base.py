@@ -14,18 +14,31 @@ from droculo.linearizations import Bounds, Linearization, Setting
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 
+#: a proven gap below this share of the total makes a comparator "certified"
+SMALL_GAP = 0.01
+
 
 class Comparator(NamedTuple):
     """A point u and the reward (1/N) sum over t and j of f_{t,j}(u); `kind` says what is known of it.
 
-    "exact": the maximum over K. "certified": the maximum is at most `total + gap`, proven. "found": the best that a
-    search came upon, a lower bound on the maximum and no more.
+    The maximum over K is at most `total + gap`, proven. "exact": the gap is zero, by a formula. "certified": it is below
+    one percent. "found": it is larger, or infinite where nothing is proven: the best that a search came upon.
     """
 
     point: Vector
     total: float
     kind: str
-    gap: float = 0.0
+    gap: float
+
+    @classmethod
+    def exact(cls, point: Vector, total: float) -> "Comparator":
+        """The maximum itself."""
+        return cls(point, total, "exact", 0.0)
+
+    @classmethod
+    def searched(cls, point: Vector, total: float, gap: float) -> "Comparator":
+        """The best that was found, with what is proven of it."""
+        return cls(point, total, "certified" if gap <= SMALL_GAP * abs(total) else "found", gap)
 
 
 class Problem(eqx.Module):
@@ -63,6 +76,11 @@ class Problem(eqx.Module):
     def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
         """`comparator` for several growing horizons; a problem that can do them in one pass overrides this."""
         return [self.comparator(horizon, agents) for horizon in horizons]
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether `gradient` can be asked for; a black box may have values only."""
+        return True
 
     @property
     def setting(self) -> Setting:

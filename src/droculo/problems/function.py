@@ -18,6 +18,8 @@ from droculo.sets.geometry import Vector
 from droculo.sets.host import answer_rows, ask
 
 Objective = Callable[[Array, Array, Array], Any]
+#: numbers of agents and rounds travel to the host as multiples of this and a rest
+HALF = 4096
 #: f(agent, t, x) in NumPy: a number, or a gradient
 Measured = Callable[[int, int, Vector], Any]
 
@@ -70,6 +72,10 @@ class BlackBox(Problem):
     function: Measured = eqx.field(static=True)
     slope: Measured | None = eqx.field(static=True)
 
+    @property
+    def differentiable(self) -> bool:
+        return self.slope is not None
+
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         return self._call(self.function, agent, t, x, 1)[0]
 
@@ -83,7 +89,8 @@ class BlackBox(Problem):
 
     def _call(self, function: Measured, agent: Array, t: Array, x: Array, length: int) -> Array:
         def one(row: Vector) -> Vector:
-            reply = np.asarray(function(int(row[0]), int(row[1]), row[2:]), np.float64)
+            agent, t = (int(high) * HALF + int(low) for high, low in row[:4].reshape(2, 2))
+            reply = np.asarray(function(agent, t, row[4:]), np.float64)
             if reply.size != length:
                 raise ValueError(f"the black box must answer with {length} number(s); got shape {reply.shape}.")
             return reply.reshape(length)
@@ -91,7 +98,9 @@ class BlackBox(Problem):
         def answer(received: Array) -> NDArray:
             return answer_rows(one, received)
 
-        sent = jnp.concatenate([jnp.stack([agent, t]).astype(x.dtype), x])
+        # In halves: float32 has no room for every whole number beyond 2^24.
+        halves = jnp.stack([agent // HALF, agent % HALF, t // HALF, t % HALF])
+        sent = jnp.concatenate([halves.astype(x.dtype), x])
         return ask(answer, sent, length)
 
 

@@ -1,5 +1,6 @@
 """Oracles that answer with noise, bounded and unbiased."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import equinox as eqx
@@ -39,7 +40,9 @@ class Noisy(Problem):
         self.noise = (np.asarray(value, np.float64), np.asarray(gradient, np.float64))
         inner = problem.bounds
         self.bounds = eqx.tree_at(
-            lambda b: (b.gradient, b.value), inner, (inner.gradient + self.noise[1], inner.value + self.noise[0])
+            lambda b: (b.gradient, b.value, b.value_noise),
+            inner,
+            (inner.gradient + self.noise[1], inner.value + self.noise[0], inner.value_noise + self.noise[0]),
         )
 
     @property
@@ -71,3 +74,10 @@ class Noisy(Problem):
 
     def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
         return self.problem.comparator(horizon, agents)
+
+    def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
+        return self.problem.comparators(horizons, agents)
+
+    @property
+    def differentiable(self) -> bool:
+        return self.problem.differentiable

@@ -196,7 +196,7 @@ def _keep(
     if domain.quick_membership:
         points = jnp.concatenate([actions, queries.reshape(-1, domain.dim)])
         asked = jnp.repeat(valid, queries.shape[1])
-        inside = jax.vmap(lambda x: domain.contains(x, _slack(points.dtype, domain)))(points)
+        inside = jax.vmap(lambda x: domain.contains(x, slack(points.dtype, domain)))(points)
         outside = jnp.sum(~inside & jnp.concatenate([valid, asked]))
     return Kept(rounds, valid, actions, world.algorithm.decision(state), queries if record.queries else None, outside)
 
@@ -238,7 +238,7 @@ def _replayed(
     return rounds, valid, actions, queries
 
 
-def _slack(dtype: Any, domain: Set) -> Array:
+def slack(dtype: Any, domain: Set) -> Array:
     """How far rounding may carry a point out of K: well above it, well below any real mistake."""
     return jnp.asarray(np.sqrt(np.finfo(dtype).eps) / 16, dtype) * jnp.maximum(1, domain.radius)
 

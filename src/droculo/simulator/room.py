@@ -23,5 +23,5 @@ def make_room(most: int = MOST) -> bool:
         return False
     if number <= most:
         return False
-    jax.clear_caches()
+    jax.clear_caches()  # type: ignore[no-untyped-call]
     return True

@@ -65,22 +65,25 @@ class Plays:
     queries: NDArray[np.floating] | None = None  # (recorded, agents, questions, d): asked in that round's slot
 
     @classmethod
-    def of(cls, actions: ArrayLike, decisions: ArrayLike | None = None) -> Plays:
+    def of(cls, actions: ArrayLike, decisions: ArrayLike | None = None, *, agents: ArrayLike | None = None) -> Plays:
         """What a method of your own played in all rounds, (rounds, agents, d), for the measures to read.
 
-        `decisions`: points x of K behind the actions, for a certificate; by default the actions themselves.
+        `decisions`: points x of K behind the actions, for a certificate; by default the actions themselves. `agents`:
+        which function each node had; 0, 1, ... by default. A batch of seeds has one more axis, in front.
         """
         played = np.asarray(actions, np.float64)
         behind = played if decisions is None else np.asarray(decisions, np.float64)
-        if played.ndim != 3 or behind.shape != played.shape or not np.all(np.isfinite(played)):
+        whole = played.ndim in (3, 4) and played.size > 0 and behind.shape == played.shape
+        if not (whole and np.all(np.isfinite(played)) and np.all(np.isfinite(behind))):
             raise ValueError(
                 f"actions and decisions are finite arrays (rounds, agents, d) of the same shape; got {played.shape} and "
                 f"{behind.shape}."
             )
-        rounds, agents, _ = played.shape
-        return Plays(
-            horizon=rounds, rounds=np.arange(rounds), actions=played, decisions=behind, agents=np.arange(agents)
-        )
+        rounds, nodes, _ = played.shape[-3:]
+        named = np.arange(nodes) if agents is None else np.asarray(agents, np.int64)
+        if named.shape != (nodes,):
+            raise ValueError(f"agents must name one function for each of the {nodes} nodes; got shape {named.shape}.")
+        return Plays(horizon=rounds, rounds=np.arange(rounds), actions=played, decisions=behind, agents=named)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,9 @@ def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, 
     """
     rng = np.random.default_rng(seed)
     with double():
+        if not problem.differentiable:
+            _check_values(problem, rng, horizon, samples)
+            return
         agents = rng.integers(0, problem.agents or 3, samples)
         rounds = rng.integers(0, horizon, samples)
         inside = random_points(problem.set, samples, rng)
@@ -42,6 +45,27 @@ def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, 
         elif case in ("A1", "A2", "A3", "A4"):
             _check_up_concave(problem, agents, rounds, inside, rng, monotone=case in ("A1", "A2"))
         _check_comparator(problem, horizon, inside)
+
+
+def _check_values(problem: Problem, rng: np.random.Generator, horizon: int, samples: int) -> None:
+    """What can be seen of a black box that has no gradients: finite values within their bounds."""
+    agents, rounds = rng.integers(0, problem.agents or 3, samples), rng.integers(0, horizon, samples)
+    x = random_points(problem.set, samples, rng)
+    y = x[rng.permutation(samples)]
+    ask = eqx.filter_jit(lambda p, i, t, x: jax.vmap(p.value)(i, t, x))
+    at_x, at_y = (np.asarray(ask(problem, jnp.asarray(agents), jnp.asarray(rounds), jnp.asarray(z))) for z in (x, y))
+    assert at_x.shape == (samples,), f"f must return one number; got shape {at_x.shape[1:]}."
+    assert np.all(np.isfinite(at_x) & np.isfinite(at_y)), "f is not finite on K."
+    largest, bound = np.abs(at_x).max(), float(problem.bounds.value)
+    assert largest <= bound * (1 + 1e-9), f"a value of size {largest:g} exceeds the declared bound {bound:g}."
+    apart = np.linalg.norm(x - y, axis=1)
+    size, constant = (
+        np.max(np.abs(at_x - at_y)[apart > 1e-9] / apart[apart > 1e-9], initial=0.0),
+        problem.bounds.lipschitz,
+    )
+    assert size <= constant * (1 + 1e-6), (
+        f"the declared Lipschitz constant is {constant:g}, and two points show {size:g}."
+    )
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]

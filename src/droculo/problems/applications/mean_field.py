@@ -150,8 +150,8 @@ class MeanField(Problem):
         elif items <= MOST_ITEMS:
             gap = self.posterior(horizon, agents)[1] - reward
         else:
-            return Comparator(point, horizon * reward, "found")
-        return Comparator(point, horizon * reward, "certified", horizon * gap)
+            gap = np.inf
+        return Comparator.searched(point, horizon * reward, horizon * gap)
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]

@@ -192,7 +192,7 @@ class Recommendation(Problem):
         parts = np.array_split(lists, 1 + lists.size * len(users) // 10**7)  # about 80 MB at a time
         earned = np.concatenate([weights @ users[:, part].max(axis=2) for part in parts])
         best = int(np.argmax(earned))
-        return Comparator(corners[best], horizon * float(earned[best]), "exact")
+        return Comparator.exact(corners[best], horizon * float(earned[best]))
 
 
 def _none_before(chance: Array) -> Array:

@@ -135,7 +135,7 @@ class LogDetSensors(Problem):
         point *= min(1.0, capacity / point.sum())
         total, slope = climb(point)
         corner = np.sort(slope)[::-1] @ np.clip(capacity - np.arange(len(slope)), 0, 1)
-        return Comparator(point, total, "certified", max(0.0, float(corner - slope @ point)))
+        return Comparator.searched(point, total, max(0.0, float(corner - slope @ point)))
 
 
 class MutualInformation(SetFunctions):

@@ -48,5 +48,5 @@ class Planted(Problem):
             point = self.best(mean)
             with double():
                 earned = horizon * float(self.reward(jnp.asarray(mean), jnp.asarray(point)))
-            found.append(Comparator(point, earned, "exact"))
+            found.append(Comparator.exact(point, earned))
         return found

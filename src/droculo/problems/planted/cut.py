@@ -30,6 +30,11 @@ class PlantedCut(Planted):
     def __init__(self, weights: Adversary, ends: ArrayLike, left: ArrayLike, dim: int, *, down_closed: bool = False):
         self.weights = weights
         self.ends = np.asarray(ends, np.int64)
+        if self.ends.shape != (weights.highest.shape[1], 2) or self.ends.min() < 0 or self.ends.max() >= dim:
+            raise ValueError(
+                f"a cut needs one edge (i, j) with 0 <= i, j < {dim} for each of the {weights.highest.shape[1]} weights; got "
+                f"ends of shape {self.ends.shape} from {self.ends.min()} to {self.ends.max()}."
+            )
         self.planted = np.zeros(dim)
         self.planted[np.asarray(left, np.int64)] = 1
         if np.any(self.planted[self.ends].sum(axis=1) != 1):

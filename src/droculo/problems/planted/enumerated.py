@@ -104,7 +104,13 @@ class WeakQuadratic(Enumerated):
         self.weights = weights
         self.matrices = np.asarray(matrices, np.float64)
         self.slope = np.asarray(slope, np.float64)
-        if self.matrices.ndim != 3 or np.any(self.matrices < 0) or np.linalg.eigvalsh(self.matrices).min() < -1e-9:
+        square = self.matrices.ndim == 3 and self.matrices.shape[1] == self.matrices.shape[2]
+        if (
+            not square
+            or np.any(self.matrices < 0)
+            or not np.allclose(self.matrices, self.matrices.transpose(0, 2, 1))
+            or np.linalg.eigvalsh(self.matrices).min() < -1e-9
+        ):
             raise ValueError(
                 "WeakQuadratic needs matrices (kinds, d, d) with entries >= 0, symmetric and semidefinite."
             )

@@ -57,7 +57,7 @@ class WaterFilling(Planted):
             return np.clip(weights / level - 1 / self.rates, 0, 1)
 
         return filled(
-            _bisect(lambda level: float(filled(level).sum()) - self.size, 1e-12, float((weights * self.rates).max()))
+            _bisect(lambda level: float(filled(level).sum()) - self.size, 0.0, float((weights * self.rates).max()))
         )
 
 
