@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from droculo import Droculo, Record, feedback, measure, networks, problems, simulate
+from droculo import Droculo, Record, feedback, measure, networks, oracles, problems, simulate
 
 
 def main() -> None:
@@ -21,7 +21,9 @@ def main() -> None:
     began = time.perf_counter()
     problem = problems.TopB.random(agents=given.agents, dim=20, budget=5, seed=0)
     network = networks.connect(networks.random_regular(given.agents, 6))
-    agent = Droculo.design(problem.setting, feedback.full_information(), horizon=given.horizon, theta=given.theta)
+    agent = Droculo.design(
+        problem.setting, feedback.full_information(), horizon=given.horizon, theta=given.theta, oracle=oracles.Sharp()
+    )
     made = time.perf_counter()
     print(
         f"made in {made - began:.1f} s: N={given.agents}, {agent.horizon} rounds in blocks of {agent.block}",

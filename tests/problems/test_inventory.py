@@ -7,7 +7,7 @@ import pytest
 
 from droculo.precision import double
 from droculo.problems.applications.inventory import Inventory
-from droculo.sets import budget
+from droculo.sets import Box, budget
 from droculo.testing import check_problem
 
 FIVE = np.full((1, 1, 1, 2), 5.0)  # one warehouse, one season, one observation of five units of both products
@@ -77,6 +77,12 @@ def test_seasons_return_and_differ():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (
+            lambda: Inventory(
+                np.ones((1, 1, 1, 2)), np.eye(2), prices=2.0, costs=1.0, width=1.0, domain=Box(np.zeros(2), 5.0)
+            ),
+            "Inventory lives in the unit box",
+        ),
         (lambda: inventory(width=0.0), "positive, finite width; got 0"),
         (lambda: inventory(prices=-1.0), "prices are one number, or one for each of the 2 products.*got -1"),
         (lambda: inventory(costs=[1.0, 2.0, 3.0]), "costs are one number, or one for each of the 2 products"),

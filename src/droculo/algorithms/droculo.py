@@ -27,7 +27,7 @@ from droculo.algorithms.schedules import Scales, Schedule, schedule
 from droculo.expect import expect
 from droculo.feedback import Feedback, Past, Tally, look_up
 from droculo.linearizations import Linearization, Setting
-from droculo.oracles import InfeasibleProjection, Sharp
+from droculo.oracles import Corrective, InfeasibleProjection
 from droculo.precision import double
 from droculo.sets import Set, Shrunk
 from droculo.sets.geometry import Vector
@@ -86,7 +86,7 @@ class Droculo(Algorithm):
         """
         expect(setting, Setting, "setting", "Pass problem.setting.")
         expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
-        expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.Sharp().")
+        expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.Corrective().")
         expect(scales, (Scales, type(None)), "scales", "Pass for example droculo.Scales(step=2.0).")
         expect(theta, (int, float, np.number), "theta", "It is a number between 0 and 1.")
         row = look_up(setting.linearization, feedback, theta)
@@ -117,7 +117,7 @@ class Droculo(Algorithm):
             run_set=run_set,
             link=setting.linearization.on(run_set),
             feedback=eqx.tree_at(lambda f: f.signal, feedback, feedback.signal.prepare(domain, plan.delta)),
-            oracle=oracle or Sharp(),
+            oracle=oracle or Corrective(),
             start=_starting_point(run_set, start),
             step_size=np.asarray(plan.step_size, np.float64),
             tolerance=np.asarray(plan.tolerance, np.float64),

@@ -122,7 +122,7 @@ class NonMonotoneGeneral(Linearization):
         self.anchor = None
 
     def on(self, domain: Set) -> Self:
-        _check_unit_box(domain, "A3 (NonMonotoneGeneral)")
+        check_unit_box(domain, "case A3 (NonMonotoneGeneral)")
         anchor = domain.anchor
         height = float(np.max(np.abs(anchor)))
         if height >= 1:
@@ -175,7 +175,7 @@ class NonMonotoneDownClosed(Linearization):
                 f"case A4 (NonMonotoneDownClosed) needs a down-closed set; {type(domain).__name__} is not known to be "
                 "one. Use A3 (NonMonotoneGeneral) on a general set; if it is, pass down_closed=True to from_oracle or Hull."
             )
-        _check_unit_box(domain, "A4 (NonMonotoneDownClosed)")
+        check_unit_box(domain, "case A4 (NonMonotoneDownClosed)")
         return self
 
     def action(self, x: Array) -> Array:
@@ -201,7 +201,7 @@ def _check_gamma(gamma: float) -> None:
         raise ValueError(f"gamma-weak up-concavity means 0 < gamma <= 1; got gamma={gamma}.")
 
 
-def _check_unit_box(domain: Set, case: str) -> None:
+def check_unit_box(domain: Set, who: str) -> None:
     """The two oracle directions per coordinate that bound the set, against [0, 1]."""
     with double():
         axes = jnp.eye(domain.dim)
@@ -209,6 +209,6 @@ def _check_unit_box(domain: Set, case: str) -> None:
         lowest = float(jnp.min(jax.vmap(lambda e: domain.argmax(-e) @ e)(axes)))
     if lowest < -1e-9 or highest > 1 + 1e-9:
         raise ValueError(
-            f"case {case} lives in the unit box [0, 1]^d; the set reaches from {lowest:g} to {highest:g}. "
+            f"{who} lives in the unit box [0, 1]^d; the set reaches from {lowest:g} to {highest:g}. "
             "Rescale the decision, for example with droculo.sets.scaled."
         )

@@ -6,6 +6,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.linearizations import Bounds, Linearization
+from droculo.linearizations.cases import check_unit_box
 from droculo.problems.applications.quadratic import link_of
 from droculo.problems.base import Problem
 from droculo.sets import Set, budget
@@ -55,6 +56,7 @@ class Inventory(Problem):
         _check_tables(self.demands, self.mix, domain.dim)
         self.prices, self.costs = _per_product("prices", prices, self.mix), _per_product("costs", costs, self.mix)
         self.width, self.set = np.asarray(width, np.float64), domain
+        check_unit_box(domain, "Inventory")
         self.linearization = link_of(case, "concave", "A2", "A3", "A4")
         if not 0 < width < np.inf:
             raise ValueError(f"Inventory spreads observations over a positive, finite width; got {width}.")

@@ -14,6 +14,7 @@ from droculo.linearizations import (
     NonMonotoneDownClosed,
     NonMonotoneGeneral,
 )
+from droculo.linearizations.cases import check_unit_box
 from droculo.precision import double
 from droculo.problems.base import Problem
 from droculo.sets import Polytope, Set
@@ -51,6 +52,7 @@ class NQP(Problem):
     def __init__(self, matrices: ArrayLike, slopes: ArrayLike, constants: ArrayLike, domain: Set, *, case: str = "A4"):
         H, h, c = (np.asarray(numbers, np.float64) for numbers in (matrices, slopes, constants))
         self.linearization = link_of(case, "A1", "A2", "A3", "A4")
+        check_unit_box(domain, "NQP")
         self.matrices, self.slopes, self.constants, self.set = H, h, c, domain
         _check_shapes(H, h, c, domain.dim)
         _check_class(H, h, c, monotone=case in ("A1", "A2"))

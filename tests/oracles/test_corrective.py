@@ -1,0 +1,87 @@
+"""The corrective oracle projects exactly, remembers, and asks about once a block."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.designs import PROBLEMS, RING, design
+from tests.oracles.test_contract import SETS
+from tests.reference import oracles as reference
+
+from droculo import oracles, simulate
+from droculo.precision import double
+
+
+def walk(set_, steps, seed=5, length=0.4):
+    """A point that wanders about outside of the set, as y does in a run."""
+    rng = np.random.default_rng(seed)
+    y = np.asarray(set_.center, float)
+    for _ in range(steps):
+        y = 0.8 * y + length * rng.standard_normal(set_.dim)
+        yield y
+
+
+@pytest.mark.parametrize("name", ["budget", "polytope", "trees"])
+def test_it_agrees_with_the_transcription_call_after_call(name):
+    set_ = SETS[name]
+    oracle = oracles.Corrective()
+    eps = 0.01
+    argmax = lambda c: np.asarray(set_.argmax(jnp.asarray(c)))  # noqa: E731
+    inside = lambda y: set_.quick_membership and bool(set_.contains(jnp.asarray(y), 0.0))  # noqa: E731
+    with double():
+        start = argmax(np.arange(set_.dim) + 1.0)
+        ours, theirs = oracle.init(set_, jnp.asarray(start)), [[start, 1.0, 0]]
+        size = ours.weights.shape[0]
+        project = jax.jit(lambda y, memory: oracle(set_, jnp.asarray(start), y, jnp.asarray(eps), memory))
+        asked = 0
+        for y0 in walk(set_, 25):
+            out = project(jnp.asarray(y0), ours)
+            x, y, calls = reference.corrective(argmax, lambda y: y, inside, float(set_.radius), y0, eps, theirs, size)
+            np.testing.assert_allclose(out.x, x, atol=1e-7)
+            np.testing.assert_allclose(out.y, y, atol=1e-7)
+            assert int(out.calls) == calls
+            assert bool(out.met)
+            ours, asked = out.memory, asked + calls
+        assert asked > 10
+
+
+def project_on_budget(y, total):
+    """The Euclidean projection onto {0 <= x <= 1, sum x <= total}, by bisection on the multiplier."""
+    if np.clip(y, 0, 1).sum() <= total:
+        return np.clip(y, 0, 1)
+    low, high = 0.0, float(y.max())
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.clip(y - middle, 0, 1).sum() > total else (low, middle)
+    return np.clip(y - low, 0, 1)
+
+
+def test_with_a_small_tolerance_it_is_the_euclidean_projection():
+    set_ = SETS["budget"]
+    oracle = oracles.Corrective()
+    with double():
+        memory = oracle.init(set_, jnp.asarray(set_.center))
+        run = jax.jit(lambda y, memory: oracle(set_, jnp.asarray(set_.center), y, jnp.asarray(1e-10), memory))
+        for y0 in walk(set_, 30):
+            out = run(jnp.asarray(y0), memory)
+            inside_ball = y0 / max(1.0, np.linalg.norm(y0) / float(set_.radius))
+            np.testing.assert_allclose(out.x, project_on_budget(inside_ball, 2.5), atol=1e-6)
+            memory = out.memory
+
+
+@pytest.mark.parametrize("case", ["A1", "A2"])
+@pytest.mark.xdist_group("A2-full_information")
+def test_about_one_call_a_block(case):
+    calls = {}
+    for oracle in (oracles.Corrective(), oracles.Paper()):
+        agent = design(case, "full_information", horizon=400, theta=1.0, oracle=oracle)
+        run = simulate(PROBLEMS[case], agent, RING, key=0)
+        assert run.ledger.unmet.sum() == 0
+        calls[type(oracle)] = run.ledger.loo_calls.mean() / 400
+    assert calls[oracles.Corrective] <= 1.5
+    assert calls[oracles.Paper] > 20 * calls[oracles.Corrective]
+
+
+def test_a_memory_has_room_for_three():
+    with pytest.raises(ValueError, match="at least 3 places, to merge two and add one; got size=2"):
+        oracles.Corrective(size=2)
