@@ -10,6 +10,7 @@ from tests.reference import oracles as reference
 
 from droculo import oracles, simulate
 from droculo.precision import double
+from droculo.sets import Set
 
 
 def walk(set_, steps, seed=5, length=0.4):
@@ -21,9 +22,29 @@ def walk(set_, steps, seed=5, length=0.4):
         yield y
 
 
+class Rounded(Set):
+    """The same set, with an oracle that cannot tell 1e-17 from 0: near its end a search asks along ties all the time."""
+
+    base: Set
+
+    @property
+    def geometry(self):
+        return self.base.geometry
+
+    @property
+    def quick_membership(self):
+        return self.base.quick_membership
+
+    def argmax(self, direction):
+        return self.base.argmax(jnp.round(direction, 9))
+
+    def contains(self, x, tolerance=1e-9):
+        return self.base.contains(x, tolerance)
+
+
 @pytest.mark.parametrize("name", ["budget", "polytope", "trees"])
 def test_it_agrees_with_the_transcription_call_after_call(name):
-    set_ = SETS[name]
+    set_ = Rounded(SETS[name])
     oracle = oracles.Corrective()
     eps = 0.01
     argmax = lambda c: np.asarray(set_.argmax(jnp.asarray(c)))  # noqa: E731
@@ -31,7 +52,7 @@ def test_it_agrees_with_the_transcription_call_after_call(name):
     with double():
         start = argmax(np.arange(set_.dim) + 1.0)
         ours, theirs = oracle.init(set_, jnp.asarray(start)), [[start, 1.0, 0]]
-        size = ours.weights.shape[0]
+        size = ours.used.shape[0]
         project = jax.jit(lambda y, memory: oracle(set_, jnp.asarray(start), y, jnp.asarray(eps), memory))
         asked = 0
         for y0 in walk(set_, 25):

@@ -41,67 +41,65 @@ def sharp(argmax, foot, contains, R, x0, y0, eps, relative=0.1):
     return x, y, calls
 
 
-def corrective(argmax, foot, inside, R, y0, eps, memory, size):
-    """Wolfe's method with a memory; `memory` is a list of [point, weight, age], changed in place. Returns x, y, calls."""
-    y = y0 / max(1.0, np.linalg.norm(y0) / R)
-    if inside(foot(y)):
-        for atom in memory:
-            atom[2] = 0 if atom[1] > 0 else atom[2] + 1
-        return foot(y), foot(y), 0
-    calls, low, asked_low = 0, np.inf, np.inf
-    support = [k for k, atom in enumerate(memory) if atom[1] > 0]
+def nearest(points, weights, y, floor):
+    """Wolfe's method: weights of the point of the hull nearest to y, from those given."""
+    w, low = np.array(weights), np.inf
+    support = [k for k in range(len(w)) if w[k] > 0]
     while True:
-        P = np.array([atom[0] for atom in memory]) - y
-        # the nearest point of the support's affine hull, by its normal equations
-        Q = P[support]
-        scale = (P**2).sum(axis=1).max()
-        system = Q @ Q.T + scale + 4 * np.finfo(float).eps * scale * np.eye(len(support))
-        aim = np.linalg.solve(system, np.ones(len(support)))
-        aim /= aim.sum()
-        w = np.array([memory[k][1] for k in support])
-        if np.all(aim >= 0):
-            w, dropped = aim, []
-        else:
-            room = np.where(aim < 0, w / np.where(aim < 0, w - aim, 1), np.inf)
-            step = min(room.min(), 1.0)
-            w = np.maximum(w + step * (aim - w), 0)
-            dropped = [k for k, r in zip(support, room, strict=True) if r <= step]
-        for atom in memory:
-            atom[1] = 0.0
-        for k, weight in zip(support, w / w.sum(), strict=True):
-            memory[k][1] = 0.0 if k in dropped else weight
-        total = sum(atom[1] for atom in memory)
-        for atom in memory:
-            atom[1] /= total
-        if dropped:
-            support = [k for k in support if k not in dropped]
+        # the nearest point of the support's affine hull, by the equations of a constrained least-squares problem
+        Q, n = points[support], len(support)
+        system = np.block([[Q @ Q.T, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+        aim = np.linalg.lstsq(system, np.append(Q @ y, 1.0), rcond=None)[0][:n]
+        if np.any(aim < 0):
+            now = w[support]
+            room = np.where(aim < 0, now / np.where(aim < 0, now - aim, 1), np.inf)
+            k = int(np.argmin(room))
+            w[support] = np.maximum(now + room[k] * (aim - now), 0)
+            w[support[k]] = 0
+            w /= w.sum()
+            support.pop(k)
             continue
-        x = sum(atom[1] * atom[0] for atom in memory)
+        w[:] = 0
+        w[support] = aim
+        x = w @ points
         height = (x - y) @ (x - y)
-        gains = [(height - (x - y) @ (atom[0] - y), k) for k, atom in enumerate(memory) if k not in support]
-        gain, newcomer = max(gains, default=(-np.inf, -1), key=lambda pair: (pair[0], -pair[1]))
-        joins = gain > max(0.01 * eps, 64 * np.finfo(float).eps * (P**2).sum(axis=1).max()) and height < low
+        gains = (points - x) @ (y - x)
+        gains[support] = -np.inf
+        newcomer = int(np.argmax(gains))
+        if not (gains[newcomer] > floor and height < low):
+            return w
         low = height
-        if joins:
-            support.append(newcomer)
-            continue
+        support = sorted([*support, newcomer])
+
+
+def corrective(argmax, foot, inside, R, y0, eps, memory, size):
+    """With a memory, a list of [point, weight, age] that is changed in place. Returns x, y, calls."""
+    y = y0 / max(1.0, np.linalg.norm(y0) / R)
+    x, calls, low = None, 0, np.inf
+    if inside(foot(y)):
+        x = y = foot(y)
+    while x is None:
+        points = np.array([atom[0] for atom in memory])
+        weights = nearest(points, [atom[1] for atom in memory], y, max(0.01 * eps, 64 * np.finfo(float).eps * R**2))
+        for atom, weight in zip(memory, weights, strict=True):
+            atom[1] = weight
+        near = weights @ points
+        height = (near - y) @ (near - y)
         if height <= 3 * eps:
+            x = near
             break
-        v = argmax(y - x)
-        gap = (y - x) @ (v - x)
+        v = argmax(y - near)
+        gap = (y - near) @ (v - near)
         calls += 1
-        if gap <= eps or not height < asked_low:
-            y = x + np.clip(gap, 0, height) / height * (y - x)
+        if gap <= eps or not height < low:
+            x, y = near, near + np.clip(gap, 0, height) / height * (y - near)
             break
-        asked_low = height
+        low = height
         if len(memory) < size:
             memory.append([v, 0.0, 0])
-            place = len(memory) - 1
         else:  # who went without weight for longest makes room (this transcription never needs to merge)
             idle = [(-atom[2], k) for k, atom in enumerate(memory) if atom[1] == 0]
-            place = min(idle)[1]
-            memory[place] = [v, 0.0, 0]
-        support = [k for k, atom in enumerate(memory) if atom[1] > 0] + [place]
+            memory[min(idle)[1]] = [v, 0.0, 0]
     for atom in memory:
         atom[2] = 0 if atom[1] > 0 else atom[2] + 1
     return x, y, calls

@@ -1,0 +1,102 @@
+"""The point of a hull nearest to a given one: Wolfe's method, in terms of inner products alone.
+
+Points p_1, ..., p_m of R^d, and y. Whoever has weight makes up x = sum w_i p_i. The search needs to know only
+gram[i, j] = <p_i, p_j> + unit and target[i] = <p_i, y> (up to a constant). (P. Wolfe, Finding the nearest point in a
+polytope, Mathematical Programming 11, 1976.)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+
+class Corral(eqx.Module):
+    """Weights, and the inverse of gram among those who have some (zero for everybody else).
+
+    Who joins or leaves changes the inverse by an outer product. Somebody with weight whom the inverse does not know yet
+    joins first; so an inverse of zeros is always a valid start.
+    """
+
+    weights: Array  # (m,)
+    inverse: Array  # (m, m)
+
+
+class _Walk(NamedTuple):
+    corral: Corral
+    slope: Array  # (m,): <p, y - x> for every p, up to a constant
+    low: Array  # half the squared distance when somebody was last let in, up to a constant: it must fall
+    fresh: Array  # whether the inverse was begun anew
+    steps: Array
+    settled: Array
+
+
+def nearest(gram: Array, target: Array, used: Array, start: Corral, floor: Array, ridge: Array, idle: Array) -> Corral:
+    """The weights of the nearest point, among those `used`, to within <p - x, y - x> <= floor for each of them.
+
+    `ridge` keeps the inverse finite where points coincide. An `idle` agent of a batch does nothing.
+    """
+    m = target.shape[0]
+    index = jnp.arange(m)
+
+    def body(s: _Walk) -> _Walk:
+        w, H = s.corral.weights, s.corral.inverse
+        support = jnp.diagonal(H) > 0
+        unknown = (w > 0) & ~support
+        waits = jnp.any(unknown)
+        # Towards the nearest point of the support's affine hull, as far as all weights stay positive.
+        aim = _newton(H, s.slope)
+        room = jnp.where(support & (w + aim < 0), -w / aim, jnp.inf)
+        blocker = jnp.argmin(room)
+        leaves = ~waits & (room[blocker] < 1)
+        whole = ~waits & ~leaves
+        step = jnp.where(waits, 0, jnp.minimum(room[blocker], 1))
+        w = jnp.maximum(w + jnp.where(jnp.isfinite(aim), step * aim, 0), 0)
+        w = jnp.where(leaves & (index == blocker), 0, w)
+        w = w / w.sum()
+        slope = target - gram @ w
+        value = -jnp.dot(w, target + slope) / 2
+        gain = jnp.where(used, slope - jnp.dot(w, slope), -jnp.inf)
+        newcomer = jnp.argmax(gain)
+        beyond = whole & (gain[newcomer] > floor)
+        falls = value < s.low
+        again = beyond & falls
+        # One of the support lies beyond the plane through x, and no step brings x nearer: rounding has worn the inverse out.
+        worn = beyond & ~falls & support[newcomer] & ~s.fresh
+        who = jnp.where(waits, jnp.argmax(unknown), jnp.where(leaves, blocker, newcomer))
+        H = _swap(H, gram, index == who, waits | (again & ~support[newcomer]), leaves, ridge)
+        steps = s.steps + 1
+        settled = (whole & ~again & ~worn) | (steps >= 20 * m) | ~jnp.isfinite(value)
+        corral = Corral(w, jnp.where(worn, 0, H))
+        return _Walk(corral, slope, jnp.where(whole, value, s.low), s.fresh | worn, steps, settled)
+
+    never = jnp.asarray(np.inf, target.dtype)
+    slope = target - gram @ start.weights
+    walk = _Walk(start, slope, never, jnp.zeros((), bool), jnp.zeros((), jnp.int32), idle)
+    return jax.lax.while_loop(lambda s: ~s.settled, body, walk).corral
+
+
+def _newton(inverse: Array, slope: Array) -> Array:
+    """The change of weights, summing to zero, that takes x to the nearest point of the support's affine hull."""
+    flat = inverse.sum(axis=1)
+    free = inverse @ slope
+    mass = flat.sum()
+    return free - free.sum() / jnp.where(mass > 0, mass, 1) * flat
+
+
+def _swap(inverse: Array, gram: Array, here: Array, joins: Array, leaves: Array, ridge: Array) -> Array:
+    """The inverse once the one who is `here` joins the support, or leaves it, or neither."""
+    one = here.astype(gram.dtype)
+    column, own = one @ gram, one @ inverse
+    reach = inverse @ column
+    rest = jnp.maximum(jnp.dot(one, column) + ridge - jnp.dot(column, reach), ridge)
+    pivot = jnp.dot(one, own)
+    q = jnp.where(joins, reach - one, own)
+    scale = jnp.where(joins, 1 / rest, jnp.where(leaves, -1 / jnp.where(pivot > 0, pivot, 1), 0))
+    gone = leaves & here
+    return jnp.where(gone[:, None] | gone[None, :], 0, inverse + scale * q[:, None] * q[None, :])
