@@ -4,8 +4,11 @@ A problem is posed over a set; a linearization says which signal certifies progr
 may be asked for; an algorithm is one agent's behaviour; `simulate` lets all agents play.
 """
 
+import os
+
 from droculo import feedback, linearizations, measure, networks, oracles, problems, sets
 from droculo.algorithms import Droculo, Scales
+from droculo.cache import keep_compiled
 from droculo.simulator import Checkpoint, Plays, Record, Trajectory, simulate
 
 __version__ = "0.1.0"
@@ -18,6 +21,7 @@ __all__ = [
     "Scales",
     "Trajectory",
     "feedback",
+    "keep_compiled",
     "linearizations",
     "measure",
     "networks",
@@ -26,3 +30,6 @@ __all__ = [
     "sets",
     "simulate",
 ]
+
+if os.environ.get("DROCULO_CACHE"):
+    keep_compiled()

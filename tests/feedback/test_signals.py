@@ -30,25 +30,39 @@ def smoothed_gradient(space, w, delta, draws=400_000):
     return jnp.mean(jax.vmap(one)(keys), axis=0)
 
 
-def block(signal, key, slots):
-    """The sum of a block's estimates at W, its values drawn afresh."""
-    vs = jax.vmap(lambda k: signal.draw(k, D, W.dtype))(jax.random.split(key, slots))
-    tallies = jax.vmap(lambda v: signal.tally(jax.vmap(f)(signal.points(W, v)), v))(vs)
+def block(signal, key, slots, pairs=False):
+    """The sum of a block's estimates at W, its values drawn afresh; `pairs`: slots 2p and 2p + 1 have v and -v."""
+    keys = jax.random.split(key, slots)
+    vs = jax.vmap(lambda k: signal.draw(k, D, W.dtype))(keys[jnp.arange(slots) // 2 * 2] if pairs else keys)
+    alone = jnp.ones(slots, bool)
+    if pairs:
+        vs = vs * (1 - 2 * (jnp.arange(slots) % 2))[:, None]
+        alone = jnp.arange(slots) == (slots - 1 if slots % 2 else slots)
+    tallies = jax.vmap(lambda v, a: signal.tally(jax.vmap(f)(signal.points(W, v)), v, a))(vs, alone)
     return jax.tree.map(lambda leaf: leaf.sum(axis=0), tallies)
 
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize(
-    "signal", [OnePoint(), OnePoint(control_variate=False), TwoPoint()], ids=["one", "plain", "two"]
+    ("signal", "slots", "pairs"),
+    [
+        (OnePoint(), 4, False),
+        (OnePoint(control_variate=False), 4, False),
+        (TwoPoint(), 4, False),
+        (OnePoint(), 4, True),
+        (OnePoint(), 3, True),
+        (OnePoint(), 1, True),
+    ],
+    ids=["one", "plain", "two", "pairs", "pairs and one alone", "alone"],
 )
-def test_the_mean_is_the_smoothed_gradient(name, signal):
-    delta, slots, blocks = 0.2, 4, 40_000
+def test_the_mean_is_the_smoothed_gradient(name, signal, slots, pairs):
+    delta, blocks = 0.2, 40_000
     with double():
         signal = signal.prepare(SETS[name], delta)
         past = Past(jnp.asarray(2 * 10.0), jnp.asarray(2.0))
 
         def one(key):
-            return signal.estimate(block(signal, key, slots), past)[0] / slots
+            return signal.estimate(block(signal, key, slots, pairs), past)[0] / slots
 
         estimates = np.asarray(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(1), blocks)))
         mean, error = estimates.mean(axis=0), estimates.std(axis=0) / np.sqrt(blocks)
@@ -67,6 +81,25 @@ def test_the_control_variate_shrinks_the_estimate():
             )
             sizes[control] = float(jnp.mean(jnp.sum(draws**2, axis=1)))
     assert sizes[True] < sizes[False] / 20
+
+
+def test_pairs_cancel_what_their_values_have_in_common():
+    """Query points z w with a random z, as in case A2: the values fluctuate with z far more than with v."""
+    slots, nothing = 8, Past(jnp.asarray(0.0), jnp.asarray(0.0))
+
+    def estimate(key, pairs):
+        signal = OnePoint().prepare(SETS["budget"], 0.05)
+        keys = jax.random.split(key, slots)[jnp.arange(slots) // 2 * 2 if pairs else jnp.arange(slots)]
+        zs = jax.vmap(lambda k: jax.random.uniform(jax.random.fold_in(k, 1)))(keys)
+        signs = 1 - 2 * (jnp.arange(slots) % 2) if pairs else jnp.ones(slots)
+        vs = signs[:, None] * jax.vmap(lambda k: signal.draw(k, D, W.dtype))(keys)
+        tallies = jax.vmap(lambda z, v: signal.tally(jax.vmap(f)(signal.points(z * W, v)), v, not pairs))(zs, vs)
+        return signal.estimate(jax.tree.map(lambda leaf: leaf.sum(axis=0), tallies), nothing)[0]
+
+    with double():
+        keys = jax.random.split(jax.random.key(0), 500)
+        sizes = [float(jnp.sum(jnp.var(jax.vmap(lambda k, p=p: estimate(k, p))(keys), axis=0))) for p in (True, False)]
+    assert sizes[0] < sizes[1] / 10
 
 
 def test_the_first_value_has_nothing_to_subtract():

@@ -10,7 +10,6 @@ from tests.reference import oracles as reference
 
 from droculo import oracles, simulate
 from droculo.precision import double
-from droculo.sets import Set
 
 
 def walk(set_, steps, seed=5, length=0.4):
@@ -22,29 +21,9 @@ def walk(set_, steps, seed=5, length=0.4):
         yield y
 
 
-class Rounded(Set):
-    """The same set, with an oracle that cannot tell 1e-17 from 0: near its end a search asks along ties all the time."""
-
-    base: Set
-
-    @property
-    def geometry(self):
-        return self.base.geometry
-
-    @property
-    def quick_membership(self):
-        return self.base.quick_membership
-
-    def argmax(self, direction):
-        return self.base.argmax(jnp.round(direction, 9))
-
-    def contains(self, x, tolerance=1e-9):
-        return self.base.contains(x, tolerance)
-
-
 @pytest.mark.parametrize("name", ["budget", "polytope", "trees"])
 def test_it_agrees_with_the_transcription_call_after_call(name):
-    set_ = Rounded(SETS[name])
+    set_ = SETS[name]
     oracle = oracles.Corrective()
     eps = 0.01
     argmax = lambda c: np.asarray(set_.argmax(jnp.asarray(c)))  # noqa: E731

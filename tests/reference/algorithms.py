@@ -19,12 +19,15 @@ class Log:
 
 
 def _end_of_block(log, A, x, y, eta_o, project):
-    """Lines 9-11 of Algorithm 1 for all agents: exchange, step, infeasible projection."""
+    """Lines 9-11 of Algorithm 1 for all agents: exchange, step, infeasible projection.
+
+    `project` gets the agent's own x, the mixed x and the moved y; the lean exchange starts from its own.
+    """
     new_x, new_y = x.copy(), y.copy()
     for i in range(len(A)):
         mixed_x = sum(A[i, j] * x[j] for j in range(len(A)))
         mixed_y = sum(A[i, j] * y[j] for j in range(len(A)))
-        new_x[i], new_y[i], calls = project(mixed_x, mixed_y + eta_o[i])
+        new_x[i], new_y[i], calls = project(x[i], mixed_x, mixed_y + eta_o[i])
         log.calls[i] += calls
     return new_x, new_y
 
@@ -146,12 +149,16 @@ def algorithm_5(value, h, query, draw, project, A, c, T, K, L, eta, delta, k, co
 
 
 def one_point(block, seen, delta, k, control):
-    """sum (k/delta) (o - b) v; with control, b is the mean of all other values up to the end of the block."""
+    """sum (k/delta) (o - b) v; with control, b is the mean of all other values up to the end of the block.
+
+    control="alone": only the slot without a partner has a b (of an odd number of slots, the last).
+    """
     before = list(seen)
     seen.extend(o for o, _ in block)
     total = 0.0
     for q, (o, v) in enumerate(block):
         others = seen[: len(before) + q] + seen[len(before) + q + 1 :]
-        b = np.mean(others) if control and others else 0.0
+        wanted = control is True or (control == "alone" and q % 2 == 0 and q + 1 == len(block))
+        b = np.mean(others) if wanted and others else 0.0
         total = total + k / delta * (o - b) * v
     return total

@@ -65,7 +65,7 @@ def nearest(points, weights, y, floor):
         height = (x - y) @ (x - y)
         gains = (points - x) @ (y - x)
         gains[support] = -np.inf
-        newcomer = int(np.argmax(gains))
+        newcomer = int(np.argmax(np.round(gains / floor)))
         if not (gains[newcomer] > floor and height < low):
             return w
         low = height
@@ -88,8 +88,10 @@ def corrective(argmax, foot, inside, R, y0, eps, memory, size):
         if height <= 3 * eps:
             x = near
             break
-        v = argmax(y - near)
-        gap = (y - near) @ (v - near)
+        unit = np.abs(y - near).max() * 2**-26 / 16
+        direction = np.round((y - near) / unit) * unit
+        v = argmax(direction)
+        gap = direction @ (v - near) + 2 * R * np.linalg.norm(y - near - direction)
         calls += 1
         if gap <= eps or not height < low:
             x, y = near, near + np.clip(gap, 0, height) / height * (y - near)

@@ -93,12 +93,21 @@ def linearization(case, anchor):
 def drawer(agent, law):
     """The simulator's random numbers for agent i in the slot that begins in round t."""
     for_agents, _ = jax.random.split(jax.random.key(KEY))
+    L, length = agent.slot, agent.block * agent.slot
 
     def draw(i, t):
-        key = jax.random.fold_in(jax.random.fold_in(for_agents, i), t)
-        for_chance, for_v = jax.random.split(key)
+        for_block, for_slots = jax.random.split(jax.random.fold_in(for_agents, i))
+        first = t // length * length
+        q, sign = (t - first) // L, 1
+        if agent.even and agent.order == 0 and agent.feedback.name != "two-point":
+            if q % 2 == 1:
+                t, sign = t - L, -1
+            q = q // 2
+        for_chance, for_v = jax.random.split(jax.random.fold_in(for_slots, t))
         u, share = np.asarray(jax.random.uniform(for_chance, (2,)))
-        v = np.asarray(agent.feedback.signal.draw(for_v, agent.domain.dim, np.float64))
+        if agent.even:
+            u = (float(jax.random.uniform(jax.random.fold_in(for_block, first))) + q * (np.sqrt(5) - 1) / 2) % 1
+        v = sign * np.asarray(agent.feedback.signal.draw(for_v, agent.domain.dim, np.float64))
         return law(u), share, v
 
     return draw
@@ -113,17 +122,19 @@ PAIRS = [
 ]
 
 
-SHARP = [
+#: sharper oracle, lean exchange, even draws
+OURS = [
     ("A2", "full_information"),
     ("A1", "bandit"),
     ("A2", "bandit"),
     ("A3", "zeroth_order"),
+    ("A3", "two_point"),
     ("A4", "semi_bandit"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("case", "model", "variant"), [(*pair, "paper") for pair in PAIRS] + [(*pair, "sharp") for pair in SHARP]
+    ("case", "model", "variant"), [(*pair, "paper") for pair in PAIRS] + [(*pair, "ours") for pair in OURS]
 )
 def test_the_kernel_is_the_papers_algorithm(case, model, variant):
     T = HORIZONS.get(case, 84)
@@ -136,6 +147,8 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
         theta=0.6,
         oracle=oracle,
         scales=BOLD[model in FIRST_ORDER],
+        lean=variant == "ours",
+        even=variant == "ours",
     )
     network = networks.connect(networks.ring(N))
     run = simulate(problem, agent, network, key=KEY, record=Record(queries=True))
@@ -145,10 +158,12 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
     argmax, contains, anchor = geometry.shrunk(delta)
     R, eps = geometry.R, float(agent.tolerance)
 
-    def project(x0, y0):
+    def project(own, mixed, y0):
         if variant == "paper":
-            return reference_oracles.paper(argmax, R, x0, y0, eps)
-        return reference_oracles.sharp(argmax, geometry.foot, contains, R, x0, y0, eps)
+            return reference_oracles.paper(argmax, R, mixed, y0, eps)
+        return reference_oracles.sharp(argmax, geometry.foot, contains, R, own, y0, eps)
+
+    control = True if variant == "paper" else "alone"
 
     h, query, pull, law = linearization(case, anchor)
     with double():
@@ -171,12 +186,12 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
         elif model == "semi_bandit":
             expected = reference.algorithm_3(g, h, query, pull, draw, project, A, c, T, K, L, eta)
         elif model == "bandit" and trivial:
-            expected = reference.algorithm_2(f, draw, project, A, c, T, K, eta, delta, k, control=True)
+            expected = reference.algorithm_2(f, draw, project, A, c, T, K, eta, delta, k, control)
         elif model == "bandit":
-            expected = reference.algorithm_5(f, h, query, draw, project, A, c, T, K, L, eta, delta, k, control=True)
+            expected = reference.algorithm_5(f, h, query, draw, project, A, c, T, K, L, eta, delta, k, control)
         else:
             expected = reference.algorithm_4(
-                f, h, query, draw, project, A, c, T, K, eta, delta, k, control=True, two_point=model == "two_point"
+                f, h, query, draw, project, A, c, T, K, eta, delta, k, control, two_point=model == "two_point"
             )
     np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-10)
     assert len(expected.queries) == N * -(-T // agent.slot)
@@ -197,6 +212,8 @@ def test_the_plain_estimator_agrees_too(model):
         theta=0.6,
         oracle=oracles.Paper(),
         scales=BOLD[0],
+        lean=False,
+        even=False,
     )
     network = networks.connect(networks.ring(N))
     run = simulate(problem, agent, network, key=KEY)
@@ -205,8 +222,8 @@ def test_the_plain_estimator_agrees_too(model):
     argmax, _, _ = geometry.shrunk(delta)
     h, query, _, law = linearization("A1", None)
 
-    def project(x0, y0):
-        return reference_oracles.paper(argmax, geometry.R, x0, y0, float(agent.tolerance))
+    def project(own, mixed, y0):
+        return reference_oracles.paper(argmax, geometry.R, mixed, y0, float(agent.tolerance))
 
     with double():
         value = eqx.filter_jit(problem.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from scipy import optimize
 from scipy.optimize import OptimizeResult
 
 from droculo import sets
@@ -134,8 +135,9 @@ def test_a_solver_that_gives_nothing_is_not_believed(monkeypatch: pytest.MonkeyP
 
 
 def test_an_unsolved_master_program_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    hull = sets.Hull([[1.0, 0.0], [0.0, 1.0]])
     monkeypatch.setattr(
-        search, "linprog", lambda *_, **__: OptimizeResult(x=None, status=4, success=False, message="numbers")
+        optimize, "linprog", lambda *_, **__: OptimizeResult(x=None, status=4, success=False, message="numbers")
     )
     with pytest.raises(RuntimeError, match="known vertices was not solved: numbers"):
-        search.least_sup_norm(sets.Hull([[1.0, 0.0], [0.0, 1.0]]))
+        search.least_sup_norm(hull)

@@ -38,12 +38,13 @@ def test_a_thinned_record_is_a_part_of_the_full_one():
     for every in (2, 7, 100):
         thin = simulate(PROBLEM, agent(41), RING, key=1, record=Record(every=every, queries=True))
         np.testing.assert_array_equal(thin.rounds, np.arange(0, 41, every))
-        np.testing.assert_array_equal(thin.actions, full.actions[::every])
-        np.testing.assert_array_equal(thin.decisions, full.decisions[::every])
-        np.testing.assert_array_equal(thin.queries, full.queries[::every])
+        # Another record is another program, which may round differently in the last digit.
+        np.testing.assert_allclose(thin.actions, full.actions[::every], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(thin.decisions, full.decisions[::every], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(thin.queries, full.queries[::every], rtol=0, atol=1e-12)
     none = simulate(PROBLEM, agent(41), RING, key=1, record=Record(every=0))
     assert none.actions.shape == (0, N, 5)
-    np.testing.assert_array_equal(none.states.x, full.states.x)
+    np.testing.assert_allclose(none.states.x, full.states.x, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(none.ledger.loo_calls, full.ledger.loo_calls)
 
 
@@ -69,7 +70,7 @@ def test_the_ledger():
     assert (agent(40).block, agent(40).slot) == (3, 3)
     np.testing.assert_array_equal(run.ledger.exchanges, np.full(N, 5))  # 40 rounds in blocks of 9
     np.testing.assert_array_equal(run.ledger.messages, np.full(N, 10))
-    np.testing.assert_array_equal(run.ledger.bytes, np.full(N, 10 * 2 * 5 * 8))
+    np.testing.assert_array_equal(run.ledger.bytes, np.full(N, 10 * 5 * 8))
     np.testing.assert_array_equal(run.ledger.gradient_queries, np.full(N, 14))  # one for each slot, the short one too
     np.testing.assert_array_equal(run.ledger.value_queries, np.zeros(N))
     two = simulate(PROBLEM, agent(40, "two_point"), RING, key=0)

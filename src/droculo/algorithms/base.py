@@ -62,7 +62,10 @@ class Algorithm(eqx.Module):
 
     @abstractmethod
     def play(self, ports: Ports, state: State, start: Array, length: int, key: Array) -> tuple[Share, Played]:
-        """Play the slot of `length` rounds that begins in round `start`; return its share of the block's sum."""
+        """Play the slot of `length` rounds that begins in round `start`; return its share of the block's sum.
+
+        `key` is the agent's own and the same in every slot: fold `start` into it for what is new in this slot.
+        """
 
     @abstractmethod
     def update(self, ports: Ports, state: State, total: Share) -> tuple[State, Spent]:

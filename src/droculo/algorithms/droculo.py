@@ -25,12 +25,15 @@ from numpy.typing import ArrayLike
 from droculo.algorithms.base import Algorithm, Played, Ports, Spent
 from droculo.algorithms.schedules import Scales, Schedule, schedule
 from droculo.expect import expect
-from droculo.feedback import Feedback, Past, Tally, look_up
+from droculo.feedback import Feedback, OnePoint, Past, Tally, look_up
 from droculo.linearizations import Linearization, Setting
-from droculo.oracles import Corrective, InfeasibleProjection
+from droculo.oracles import Corrective, InfeasibleProjection, Paper
 from droculo.precision import double
 from droculo.sets import Set, Shrunk
 from droculo.sets.geometry import Vector
+
+#: the fractional part of the golden ratio: its multiples, modulo 1, fill [0, 1] most evenly
+GOLDEN = 0.6180339887498949
 
 
 class DroculoState(eqx.Module):
@@ -64,6 +67,7 @@ class Droculo(Algorithm):
     block: int = eqx.field(static=True)
     slot: int = eqx.field(static=True)
     lean: bool = eqx.field(static=True)
+    even: bool = eqx.field(static=True)
 
     @classmethod
     def design(
@@ -74,15 +78,17 @@ class Droculo(Algorithm):
         horizon: int,
         theta: float,
         oracle: InfeasibleProjection | None = None,
-        lean: bool = False,
+        lean: bool = True,
+        even: bool = True,
         scales: Scales | None = None,
         start: ArrayLike | None = None,
     ) -> Droculo:
         """The algorithm for a problem's setting and a feedback model, with the theorems' schedule.
 
-        `theta` in [0, 1] (less for some feedbacks) trades regret against communication; `lean=True` sends y alone
-        instead of the paper's (x, y); `scales` multiplies the schedule; `start` is a point of K (of the shrunk K for
-        value feedback), by default its center.
+        `theta` in [0, 1] (less for some feedbacks) trades regret against communication; `scales` multiplies the
+        schedule; `start` is a point of K (of the shrunk K for value feedback), by default its center. `lean`: send y
+        alone, half the bytes of the paper's (x, y); `even`: spread a block's random draws evenly instead of drawing
+        them independently. `published` switches all our improvements off.
         """
         expect(setting, Setting, "setting", "Pass problem.setting.")
         expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
@@ -91,7 +97,25 @@ class Droculo(Algorithm):
         expect(theta, (int, float, np.number), "theta", "It is a number between 0 and 1.")
         row = look_up(setting.linearization, feedback, theta)
         plan = schedule(setting, feedback, row, horizon=horizon, theta=theta, scales=scales)
-        return cls.from_schedule(setting, feedback, plan, oracle=oracle, lean=lean, start=start)
+        return cls.from_schedule(setting, feedback, plan, oracle=oracle, lean=lean, even=even, start=start)
+
+    @classmethod
+    def published(
+        cls, setting: Setting, feedback: Feedback, *, horizon: int, theta: float, start: ArrayLike | None = None
+    ) -> Droculo:
+        """As the paper has it: its oracle, its constants, (x, y) sent, independent draws and no control variate.
+
+        >>> from droculo import Droculo, feedback, problems
+        >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
+        >>> Droculo.published(problem.setting, feedback.bandit(), horizon=1024, theta=0.5).payload
+        12
+        """
+        if isinstance(feedback, Feedback) and isinstance(feedback.signal, OnePoint):
+            feedback = eqx.tree_at(lambda f: f.signal, feedback, OnePoint(control_variate=False))
+        return cls.design(
+            setting, feedback, horizon=horizon, theta=theta, oracle=Paper(), lean=False, even=False,
+            scales=Scales.theorem(), start=start,
+        )  # fmt: skip
 
     @classmethod
     def from_schedule(
@@ -101,7 +125,8 @@ class Droculo(Algorithm):
         plan: Schedule,
         *,
         oracle: InfeasibleProjection | None = None,
-        lean: bool = False,
+        lean: bool = True,
+        even: bool = True,
         start: ArrayLike | None = None,
     ) -> Droculo:
         """The same with a schedule of your own."""
@@ -125,6 +150,7 @@ class Droculo(Algorithm):
             block=plan.block,
             slot=plan.slot,
             lean=lean,
+            even=even,
         )
 
     @property
@@ -149,18 +175,40 @@ class Droculo(Algorithm):
 
     def play(self, ports: Ports, state: DroculoState, start: Array, length: int, key: Array) -> tuple[Tally, Played]:
         x, link, signal = state.x, self.link, self.feedback.signal
-        for_chance, for_v = jax.random.split(key)
-        chance = jax.random.uniform(for_chance, (2,), x.dtype)
-        z = link.quantile(chance[0])
-        v = signal.draw(for_v, x.shape[0], x.dtype)
-        when = jnp.minimum((chance[1] * length).astype(start.dtype), length - 1)
+        z, when, v, alone = self._draw(start, length, key, x)
         points = signal.points(link.query(x, z), v)
         actions = self.feedback.actions(link.action(x), points, when, length)
         played = Played(actions, jnp.broadcast_to(start + when, points.shape[:1]), points)
         answers = ports.ask(played, signal.order)
         if signal.order == 1:
             answers = link.pull(x, z, answers[0])[None]
-        return signal.tally(answers, v), played
+        return signal.tally(answers, v, alone), played
+
+    def _draw(self, start: Array, length: int, key: Array, x: Array) -> tuple[Array, Array, Array, Array]:
+        """The slot's z, its query round, its direction v, and whether no other slot has -v.
+
+        `even`: all z of a block are one random shift of a golden-ratio sequence, and directions go in pairs, with the
+        same z. Each is distributed as it should be, whatever x is; together they cover their range evenly.
+        """
+        signal, slot = self.feedback.signal, self.slot
+        first = start - start % (self.block * slot)  # of the block
+        q = (start - first) // slot
+        second = q % 2 if self.even and signal.pairs else jnp.zeros_like(q)
+        for_block, for_slots = jax.random.split(key)
+        for_chance, for_v = jax.random.split(jax.random.fold_in(for_slots, start - second * slot))
+        u, share = jax.random.uniform(for_chance, (2,), x.dtype)
+        alone = jnp.ones((), bool)
+        if self.even:
+            if signal.pairs:
+                slots = jnp.minimum(self.block, -(-(self.horizon - first) // slot))
+                alone = (second == 0) & (q + 1 >= slots)
+                q = q // 2
+            shift = jax.random.uniform(jax.random.fold_in(for_block, first), (), x.dtype)
+            u = (shift + q * GOLDEN) % 1
+        v = signal.draw(for_v, x.shape[0], x.dtype) * (1 - 2 * second)
+        # A slot of one round has no round to choose, and then gradients need no draw of their own.
+        when = jnp.minimum((share * length).astype(start.dtype), length - 1) if length > 1 else jnp.zeros_like(start)
+        return self.link.quantile(u), when, v, alone
 
     def update(self, ports: Ports, state: DroculoState, total: Tally) -> tuple[DroculoState, Spent]:
         x, y = (state.x, ports.mix(state.y)) if self.lean else ports.mix((state.x, state.y))

@@ -15,19 +15,26 @@ from droculo.linearizations import Setting
 
 @dataclass(frozen=True)
 class Scales:
-    """Multiplies what the theorems prescribe. 1 everywhere is the theorems' own choice, but for delta.
+    """Multiplies what the theorems prescribe. Any constants keep the rates; `Scales.theorem()` has the theorems' own.
+
+    The default rule, one for all cases: `step` 3 for gradients, 30 for two values, 300 for one value (None means this
+    rule), `tolerance` 0.1. The theorems' G is the longest estimate that bounds allow, and typical ones are shorter, the
+    more so the noisier the feedback is; and the corrective oracle hardly charges for a small tolerance. How it was
+    chosen and checked: docs/results/performance.md.
 
     delta = scale * r * T^(-theta/4) must lie below r for T = 1 and theta = 0 too, hence 1/2.
     """
 
     block: float = 1.0
     slot: float = 1.0
-    step: float = 1.0
-    tolerance: float = 1.0
+    step: float | None = None
+    tolerance: float = 0.1
     delta: float = 0.5
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
+            if name == "step" and value is None:
+                continue
             expect(value, (int, float, np.number), f"the scale of {name}", "1.0 is the theorems' own choice.")
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"the scale of {name} must be positive and finite; got {value}.")
@@ -35,6 +42,23 @@ class Scales:
             raise ValueError(
                 f"the scale of delta must be below 1, so that delta < r for every horizon; got {self.delta}."
             )
+
+    @classmethod
+    def theorem(cls) -> Scales:
+        """The theorems' own constants.
+
+        >>> Scales.theorem().step
+        1.0
+        """
+        return cls(step=1.0, tolerance=1.0)
+
+    def step_for(self, feedback: Feedback) -> float:
+        """The scale of the step, by the default rule unless it was given."""
+        if self.step is not None:
+            return self.step
+        if feedback.signal.order == 1:
+            return 3.0
+        return 30.0 if feedback.name == "two-point" else 300.0
 
 
 @dataclass(frozen=True)
@@ -111,7 +135,7 @@ def schedule(
         horizon=T,
         block=K,
         slot=L,
-        step_size=scales.step * R / (G * math.sqrt(K * slots)),
+        step_size=scales.step_for(feedback) * R / (G * math.sqrt(K * slots)),
         tolerance=scales.tolerance * R**2 * K / slots,
         delta=delta,
     )

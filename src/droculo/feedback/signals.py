@@ -16,6 +16,7 @@ class Tally(eqx.Module):
     """What a block adds up. Every entry is a sum over slots, so tallies simply add."""
 
     estimate: Array  # gradients, or values times their directions
+    alone: Array  # the same, of slots without a partner only
     directions: Array  # the directions themselves
     values: Array  # the values themselves
     count: Array
@@ -33,6 +34,8 @@ class Signal(eqx.Module):
 
     #: 1: the oracle answers with gradients, 0: with values
     order: ClassVar[int]
+    #: whether slots may go in pairs, with opposite directions
+    pairs: ClassVar[bool] = False
 
     def prepare(self, domain: Set, delta: float) -> "Signal":
         """This signal on K, perturbing by delta."""
@@ -47,8 +50,8 @@ class Signal(eqx.Module):
         """The points to ask at, one per row."""
 
     @abstractmethod
-    def tally(self, answers: Array, v: Array) -> Tally:
-        """One slot's share of the block's sum."""
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> Tally:
+        """One slot's share of the block's sum. Not `alone`: another slot of the block has the direction -v."""
 
     @abstractmethod
     def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
@@ -66,9 +69,9 @@ class Gradient(Signal):
     def points(self, w: Array, v: Array) -> Array:
         return w[None]
 
-    def tally(self, answers: Array, v: Array) -> Tally:
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> Tally:
         nothing = jnp.zeros((), answers.dtype)
-        return Tally(answers[0], v, nothing, nothing)
+        return Tally(answers[0], answers[0], v, nothing, nothing)
 
     def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
         return tally.estimate, past
@@ -98,10 +101,14 @@ class _Perturbed(Signal):
 class OnePoint(_Perturbed):
     """One value: (k/delta) f(w + delta v) v is an unbiased estimate of the smoothed function's gradient.
 
-    The control variate subtracts from each value the mean of all *other* values seen so far. It does not depend
-    on this slot's v, and E[v] = 0, so the estimate stays unbiased; its size falls from (k/delta) B0 to (k/delta)
-    times the fluctuation of the values. `control_variate=False` is the paper's plain estimator.
+    The slots of a block may go in pairs with opposite directions, v and -v: each direction is still uniform, so each
+    estimate is unbiased, and what the two values have in common cancels. Where a slot has no partner the control
+    variate subtracts from its value the mean of all *other* values seen so far. That does not depend on this slot's v,
+    and E[v] = 0, so the estimate stays unbiased; its size falls from (k/delta) B0 to (k/delta) times the fluctuation of
+    the values. `control_variate=False` is the paper's plain estimator.
     """
+
+    pairs: ClassVar[bool] = True
 
     control_variate: bool = eqx.field(static=True, default=True)
     subspace: Subspace | None = None
@@ -110,18 +117,20 @@ class OnePoint(_Perturbed):
     def points(self, w: Array, v: Array) -> Array:
         return (w + self.delta * v)[None]
 
-    def tally(self, answers: Array, v: Array) -> Tally:
-        return Tally(answers[0] * v, v, answers[0], jnp.ones((), answers.dtype))
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> Tally:
+        share = answers[0] * v
+        return Tally(share, jnp.where(alone, share, 0), v, answers[0], jnp.ones((), answers.dtype))
 
     def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
         assert self.subspace is not None, "call .prepare(set, delta) first"
         seen = Past(past.values + tally.values, past.count + tally.count)
         total = tally.estimate
         if self.control_variate:
-            # sum_q (o_q - b_q) v_q with b_q = (S - o_q)/(n - 1), the mean of the other n - 1 values (0 if none).
+            # sum_q (o_q - b_q) v_q with b_q = (S - o_q)/(n - 1), the mean of the other n - 1 values (0 if none). Pairs
+            # have no part in sum_q v_q.
             others = jnp.maximum(seen.count - 1, 1)
             share = jnp.where(seen.count > 1, 1 / others, 0)
-            total = (1 + share) * total - share * seen.values * tally.directions
+            total = total + share * (tally.alone - seen.values * tally.directions)
         return self.subspace.dimension / self.delta * total, seen
 
 
@@ -138,10 +147,10 @@ class TwoPoint(_Perturbed):
     def points(self, w: Array, v: Array) -> Array:
         return jnp.stack([w + self.delta * v, w - self.delta * v])
 
-    def tally(self, answers: Array, v: Array) -> Tally:
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> Tally:
         difference = answers[0] - answers[1]
         nothing = jnp.zeros((), answers.dtype)
-        return Tally(difference * v, v, nothing, nothing)
+        return Tally(difference * v, difference * v, v, nothing, nothing)
 
     def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
         assert self.subspace is not None, "call .prepare(set, delta) first"

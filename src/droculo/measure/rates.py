@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 
 class Rate(NamedTuple):
@@ -57,10 +57,10 @@ def rate(horizons: ArrayLike, measured: ArrayLike, *, confidence: float = 0.95) 
     slopes = np.array([np.polyfit(x, row, 1)[0] for row in logs])
     slope = float(slopes.mean())
     if len(slopes) > 1:
-        margin = stats.t.ppf((1 + confidence) / 2, len(slopes) - 1) * stats.sem(slopes)
+        margin = scipy.stats.t.ppf((1 + confidence) / 2, len(slopes) - 1) * scipy.stats.sem(slopes)
     elif len(T) > 2:
-        fit = stats.linregress(x, logs[0])
-        margin = stats.t.ppf((1 + confidence) / 2, len(T) - 2) * fit.stderr
+        fit = scipy.stats.linregress(x, logs[0])
+        margin = scipy.stats.t.ppf((1 + confidence) / 2, len(T) - 2) * fit.stderr
     else:
         margin = np.inf
     local = np.diff(np.log(y.mean(axis=0))) / np.diff(x)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from droculo.later import networkx as nx
 
 #: a random graph that comes out disconnected is drawn again with seed + 1, seed + 2, ..., this often at most
 ATTEMPTS = 100

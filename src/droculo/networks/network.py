@@ -1,16 +1,18 @@
 """Networks of agents that average with their neighbours, and the one with fixed links."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import networkx as nx
 import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
+from droculo.later import networkx as nx
 from droculo.networks.graphs import Edges, edges_of
 from droculo.networks.links import Links, pack
 from droculo.networks.spectrum import cycle_rate, need_averaging, rate_if_small, union

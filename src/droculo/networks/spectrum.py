@@ -7,10 +7,8 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 if TYPE_CHECKING:
     from droculo.networks.weights import Weights
@@ -50,8 +48,8 @@ def need_no_swap(weights: Weights) -> None:
 
 def components(n: int, ends: NDArray[np.int64]) -> int:
     """The number of connected components."""
-    links = sp.coo_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
-    return int(connected_components(links, directed=False, return_labels=False))
+    links = scipy.sparse.coo_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    return int(scipy.sparse.csgraph.connected_components(links, directed=False, return_labels=False))
 
 
 def union(cycle: Sequence[Weights]) -> NDArray[np.int64]:
@@ -96,8 +94,8 @@ def _plain_rate(weights: Weights) -> float:
         return float(abs(np.linalg.eigvalsh(A.toarray() - 1 / n)).max())
     try:
         return _largest(lambda x: A @ x, n)
-    except ArpackNoConvergence:
-        last = eigsh(A, k=1, sigma=-1 - 1e-6, return_eigenvectors=False)[0]
+    except scipy.sparse.linalg.ArpackNoConvergence:
+        last = scipy.sparse.linalg.eigsh(A, k=1, sigma=-1 - 1e-6, return_eigenvectors=False)[0]
         return max(_second(A), float(abs(last)))
 
 
@@ -107,7 +105,7 @@ def _dense_square(cycle: Sequence[Weights], failure: float) -> float:
     S = np.eye(n) - 1 / n
     for weights in reversed(cycle):
         i, j = weights.ends.T
-        mean = (1 - failure) * weights.to_sparse() + failure * sp.eye_array(n)
+        mean = (1 - failure) * weights.to_sparse() + failure * scipy.sparse.eye_array(n)
         spread = failure * (1 - failure) * weights.weight**2 * (S[i, i] + S[j, j] - S[i, j] - S[j, i])
         S = mean @ (mean @ S).T + laplacian(n, weights.ends, spread)
         S = np.asarray(S + S.T) / 2
@@ -121,7 +119,7 @@ def _sparse_square(cycle: Sequence[Weights], failure: float) -> float:
             f"the mixing rate of failing, time-varying links is known up to {DENSE_UP_TO} agents only; got {n}. "
             "Measure it on a smaller network of the same kind."
         )
-    means = [(1 - failure) * weights.to_sparse() + failure * sp.eye_array(n) for weights in cycle]
+    means = [(1 - failure) * weights.to_sparse() + failure * scipy.sparse.eye_array(n) for weights in cycle]
     spread = laplacian(n, cycle[0].ends, 2 * failure * (1 - failure) * cycle[0].weight ** 2)
 
     def apply(x: Vector) -> Vector:
@@ -132,21 +130,25 @@ def _sparse_square(cycle: Sequence[Weights], failure: float) -> float:
 
     try:
         return _largest(apply, n)
-    except ArpackNoConvergence:
+    except scipy.sparse.linalg.ArpackNoConvergence:
         product = reduce(lambda left, right: left @ right, [*means, *reversed(means)])
-        return _second(sp.csr_array(product + spread))
+        return _second(scipy.sparse.csr_array(product + spread))
 
 
-def _second(A: sp.csr_array) -> float:
+def _second(A: scipy.sparse.csr_array) -> float:
     """lambda_2 by inversion close to 1: graphs with many eigenvalues there are thin and factorize cheaply."""
-    return float(min(eigsh(sp.csc_array(A), k=2, sigma=1 + 1e-6, return_eigenvectors=False)))
+    return float(
+        min(scipy.sparse.linalg.eigsh(scipy.sparse.csc_array(A), k=2, sigma=1 + 1e-6, return_eigenvectors=False))
+    )
 
 
-def laplacian(n: int, ends: NDArray[np.int64], strength: Vector) -> sp.csr_array:
+def laplacian(n: int, ends: NDArray[np.int64], strength: Vector) -> scipy.sparse.csr_array:
     """sum over the links of strength (e_i - e_j)(e_i - e_j)'."""
     i, j = ends.T
     rows, columns = np.concatenate([i, j, i, j]), np.concatenate([j, i, i, j])
-    return sp.csr_array((np.concatenate([-strength, -strength, strength, strength]), (rows, columns)), shape=(n, n))
+    return scipy.sparse.csr_array(
+        (np.concatenate([-strength, -strength, strength, strength]), (rows, columns)), shape=(n, n)
+    )
 
 
 def _largest(apply: Callable[[Vector], Vector], n: int) -> float:
@@ -157,12 +159,12 @@ def _largest(apply: Callable[[Vector], Vector], n: int) -> float:
         y = apply(centred)
         return y - y.mean()
 
-    operator = LinearOperator((n, n), matvec=off_average, dtype=np.float64)
+    operator = scipy.sparse.linalg.LinearOperator((n, n), matvec=off_average, dtype=np.float64)
     start = np.random.default_rng(0).normal(size=n)
 
     def found(tolerance: float) -> float:
         options = {"v0": start, "ncv": 40, "maxiter": 100, "tol": tolerance, "return_eigenvectors": False}
-        return float(abs(eigsh(operator, k=1, which="LM", **options)[0]))
+        return float(abs(scipy.sparse.linalg.eigsh(operator, k=1, which="LM", **options)[0]))
 
     # The error of an eigenvalue is far below its tolerance, unless many are crowded at 1, where it matters.
     rough = found(1e-5)

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import networkx as nx
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from droculo.later import networkx as nx
 from droculo.networks.graphs import Edges, edges_of
 from droculo.networks.spectrum import need_averaging
 
 Vector = NDArray[np.float64]
-Matrix: TypeAlias = ArrayLike | sp.sparray
+Matrix: TypeAlias = "ArrayLike | scipy.sparse.sparray"
 
 #: how far a user's matrix may be from symmetric and stochastic; float32 matrices are further off
 TOLERANCE = 1e-9
@@ -74,11 +74,11 @@ class Weights:
         given = np.bincount(self.ends.ravel(), np.repeat(self.weight, 2), minlength=self.n_agents)
         return np.asarray(1 - given, np.float64)
 
-    def to_sparse(self) -> sp.csr_array:
+    def to_sparse(self) -> scipy.sparse.csr_array:
         """A as a SciPy sparse matrix."""
         i, j = self.ends.T
-        upper = sp.coo_array((self.weight, (i, j)), shape=(self.n_agents, self.n_agents))
-        return sp.csr_array(upper + upper.T + sp.diags_array(np.maximum(self.self_weights, 0)))
+        upper = scipy.sparse.coo_array((self.weight, (i, j)), shape=(self.n_agents, self.n_agents))
+        return scipy.sparse.csr_array(upper + upper.T + scipy.sparse.diags_array(np.maximum(self.self_weights, 0)))
 
 
 def metropolis(graph: nx.Graph | Edges) -> Weights:
@@ -139,10 +139,10 @@ def from_matrix(matrix: Matrix, graph: nx.Graph | Edges | None = None) -> Weight
     >>> from_matrix([[0.75, 0.25], [0.25, 0.75]]).weight.tolist()
     [0.25]
     """
-    A = sp.coo_array(matrix) if sp.issparse(matrix) else np.asarray(matrix, np.float64)
+    A = scipy.sparse.coo_array(matrix) if scipy.sparse.issparse(matrix) else np.asarray(matrix, np.float64)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] == 0:
         raise ValueError(f"the matrix has shape {A.shape}, but must be square: N x N for N agents. Reshape it.")
-    A = sp.csr_array(A, dtype=np.float64)
+    A = scipy.sparse.csr_array(A, dtype=np.float64)
     if not np.all(np.isfinite(A.data)):
         raise ValueError("the matrix has an entry that is NaN or infinite. Give it finite entries only.")
     i, j, value = _worst(A, smallest=True)
@@ -161,7 +161,7 @@ def from_matrix(matrix: Matrix, graph: nx.Graph | Edges | None = None) -> Weight
             f"row {row} of the matrix sums to {sums[row]:.9g}, but every row must sum to 1. "
             "Set the diagonal to 1 minus the other entries of the row, in double precision."
         )
-    above = sp.coo_array(sp.triu((A + A.T) / 2, k=1))
+    above = scipy.sparse.coo_array(scipy.sparse.triu((A + A.T) / 2, k=1))
     used = above.data > 0
     ends = np.stack([above.row[used], above.col[used]], axis=1)
     labels = None if graph is None else _need_links(ends, above.data[used], A.shape[0], edges_of(graph)).labels
@@ -186,9 +186,9 @@ def _need_links(ends: NDArray[np.int64], weight: Vector, n: int, edges: Edges) -
     return edges
 
 
-def _worst(A: sp.csr_array, smallest: bool = False) -> tuple[int, int, float]:
+def _worst(A: scipy.sparse.csr_array, smallest: bool = False) -> tuple[int, int, float]:
     """Where the largest (or smallest) stored entry is, and the entry."""
-    entries = sp.coo_array(A)
+    entries = scipy.sparse.coo_array(A)
     if entries.nnz == 0:
         return 0, 0, 0.0
     k = int(np.argmin(entries.data) if smallest else np.argmax(entries.data))

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from droculo.oracles.flocks import in_flocks
 from droculo.sets import Set
 
 #: An agent-local memory: any pytree of arrays, carried in the agent's state and never sent.
@@ -38,8 +39,13 @@ class InfeasibleProjection(eqx.Module):
         return ()
 
     @abstractmethod
+    def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
+        """The infeasible projection of y0, starting from x0: what an implementation says."""
+
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
-        """The infeasible projection of y0, starting from x0."""
+        """`project`; a batch of agents goes flock by flock, so that few wait for the slowest."""
+        out: Projection = in_flocks(self.project, domain, x0, y0, tolerance, memory)
+        return out
 
 
 def within_radius(domain: Set, y: Array) -> Array:

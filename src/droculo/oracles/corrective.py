@@ -11,7 +11,6 @@ import numpy as np
 from jax import Array
 
 from droculo.oracles.base import InfeasibleProjection, Projection, lemma_bound, within_radius
-from droculo.oracles.flocks import in_flocks
 from droculo.oracles.infeasible import check_limit, foot_on_hull, square
 from droculo.oracles.nearest import Corral, nearest
 from droculo.sets import Set
@@ -70,11 +69,8 @@ class Corrective(InfeasibleProjection):
             corral=Corral(first.astype(x.dtype), jnp.zeros((m, m), x.dtype)),
         )
 
-    def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Atoms) -> Projection:
-        out: Projection = in_flocks(self._project, domain, x0, y0, tolerance, memory)
-        return out
-
-    def _project(self, domain: Set, x0: Array, y0: Array, eps: Array, memory: Atoms) -> Projection:
+    def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Atoms) -> Projection:
+        eps = tolerance
         y = within_radius(domain, y0)
         inside = jnp.zeros((), bool)
         foot = y
@@ -95,9 +91,10 @@ class Corrective(InfeasibleProjection):
             height = square(s.y - x)
             near = height <= 3 * eps
             asks = ~near & ~s.done
-            direction = jnp.where(asks, s.y - x, 0)  # who does not ask costs a host solver nothing
+            # Who does not ask costs a host solver nothing.
+            direction, lost = _coarse(jnp.where(asks, s.y - x, 0))
             v = domain.argmax(direction)
-            gap = jnp.dot(direction, v - x)
+            gap = jnp.dot(direction, v - x) + lost * jnp.where(asks, 2 * domain.radius, 0)
             enough = asks & ((gap <= eps) | ~(height < s.low) | (s.calls + 1 >= cap))
             # <y - x, z - x> <= gap on all of K: y goes onto that plane.
             y = jnp.where(enough, x + jnp.clip(gap, 0, height) / height * (s.y - x), s.y)
@@ -115,18 +112,29 @@ class Corrective(InfeasibleProjection):
         return Projection(x, y, out.calls, square(x - y) <= 3 * eps, kept)
 
 
+def _coarse(direction: Array) -> tuple[Array, Array]:
+    """The direction without its last digits, and how long what was taken off is.
+
+    Where x lies inside a face, all of that face's vertices tie. Rounding must not decide among them: it differs from
+    program to program, and the same run would go another way.
+    """
+    unit = jnp.max(jnp.abs(direction)) * float(np.sqrt(np.finfo(direction.dtype).eps)) / 16
+    rounded = jnp.round(direction / jnp.where(unit > 0, unit, 1)) * unit
+    return rounded, jnp.sqrt(square(direction - rounded))
+
+
 def _remember(atoms: Atoms, v: Array, really: Array) -> Atoms:
     """With v (if `really`) in the place that is missed least; its weight, if any, goes to the next lightest."""
     w, index = atoms.corral.weights, jnp.arange(atoms.used.shape[0])
     oldest = 1 / (2 + atoms.age.astype(w.dtype))  # below any weight's rank, the older the lower
     rank = jnp.where(atoms.used, jnp.where(w > 0, 1 + w, oldest), 0)
-    place = jnp.argmin(rank)
-    here = (index == place) & really
-    crowded = really & (w[place] > 0)
-    heir = jnp.argmin(jnp.where((index == place) | (w <= 0), jnp.inf, w))
-    together = w[place] + w[heir]
-    mean = (w[place] * atoms.points[place] + w[heir] * atoms.points[heir]) / jnp.where(together > 0, together, 1)
-    inherits = (index == heir) & crowded
+    place = index == jnp.argmin(rank)
+    heir = index == jnp.argmin(jnp.where(place | (w <= 0), jnp.inf, w))
+    here, pair = place & really, jnp.where(place | heir, w, 0)
+    crowded = really & jnp.any(place & (w > 0))
+    together = pair.sum()
+    mean = pair @ atoms.points / jnp.where(together > 0, together, 1)
+    inherits = heir & crowded
     points = jnp.where(inherits[:, None], mean, atoms.points)
     return Atoms(
         points=jnp.where(here[:, None], v, points),

@@ -33,7 +33,7 @@ class Paper(InfeasibleProjection):
     def __check_init__(self) -> None:
         check_limit(self.limit)
 
-    def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
+    def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         eps = tolerance
         y = within_radius(domain, y0)
         start = square(x0 - y0)
@@ -72,7 +72,7 @@ class Sharp(InfeasibleProjection):
             )
         check_limit(self.limit)
 
-    def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
+    def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         eps = tolerance
         y = within_radius(domain, y0)
         x = x0

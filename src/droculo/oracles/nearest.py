@@ -43,33 +43,35 @@ def nearest(gram: Array, target: Array, used: Array, start: Corral, floor: Array
     """
     m = target.shape[0]
     index = jnp.arange(m)
+    itself = index[:, None] == index[None, :]
 
     def body(s: _Walk) -> _Walk:
         w, H = s.corral.weights, s.corral.inverse
-        support = jnp.diagonal(H) > 0
+        support = jnp.where(itself, H, 0).sum(axis=1) > 0
         unknown = (w > 0) & ~support
         waits = jnp.any(unknown)
         # Towards the nearest point of the support's affine hull, as far as all weights stay positive.
         aim = _newton(H, s.slope)
         room = jnp.where(support & (w + aim < 0), -w / aim, jnp.inf)
-        blocker = jnp.argmin(room)
-        leaves = ~waits & (room[blocker] < 1)
+        blocker, least = jnp.argmin(room), jnp.min(room)
+        leaves = ~waits & (least < 1)
         whole = ~waits & ~leaves
-        step = jnp.where(waits, 0, jnp.minimum(room[blocker], 1))
+        step = jnp.where(waits, 0, jnp.minimum(least, 1))
         w = jnp.maximum(w + jnp.where(jnp.isfinite(aim), step * aim, 0), 0)
         w = jnp.where(leaves & (index == blocker), 0, w)
         w = w / w.sum()
         slope = target - gram @ w
         value = -jnp.dot(w, target + slope) / 2
         gain = jnp.where(used, slope - jnp.dot(w, slope), -jnp.inf)
-        newcomer = jnp.argmax(gain)
-        beyond = whole & (gain[newcomer] > floor)
+        newcomer = jnp.argmax(jnp.round(gain / floor))  # rounding does not choose among equals
+        known = jnp.any(support & (index == newcomer))
+        beyond = whole & (jnp.max(gain) > floor)
         falls = value < s.low
         again = beyond & falls
         # One of the support lies beyond the plane through x, and no step brings x nearer: rounding has worn the inverse out.
-        worn = beyond & ~falls & support[newcomer] & ~s.fresh
-        who = jnp.where(waits, jnp.argmax(unknown), jnp.where(leaves, blocker, newcomer))
-        H = _swap(H, gram, index == who, waits | (again & ~support[newcomer]), leaves, ridge)
+        worn = beyond & ~falls & known & ~s.fresh
+        who = jnp.where(waits, jnp.argmax(unknown.astype(w.dtype)), jnp.where(leaves, blocker, newcomer))
+        H = _swap(H, gram, index == who, waits | (again & ~known), leaves, ridge)
         steps = s.steps + 1
         settled = (whole & ~again & ~worn) | (steps >= 20 * m) | ~jnp.isfinite(value)
         corral = Corral(w, jnp.where(worn, 0, H))

@@ -36,17 +36,9 @@ class Adversary(eqx.Module):
         """(1/N) sum over these agents and the first T rounds, for each of the growing horizons T, in one pass."""
         with double():
             named = jnp.asarray(agents)
-
-            @jax.jit
-            def more(total: Array, start: Array, stop: Array) -> Array:
-                def one(t: Array, total: Array) -> Array:
-                    return total + jnp.mean(jax.vmap(self.at, (0, None))(named, t), axis=0)
-
-                return jax.lax.fori_loop(start, stop, one, total)
-
             total, done, found = jnp.zeros(self.highest.shape[1]), 0, []
             for horizon in horizons:
-                total, done = more(total, jnp.asarray(done), jnp.asarray(int(horizon))), int(horizon)
+                total, done = _more(self, named, total, jnp.asarray(done), jnp.asarray(int(horizon))), int(horizon)
                 found.append(np.asarray(total))
             return np.stack(found)
 
@@ -229,6 +221,16 @@ class Heterogeneous(Adversary):
     @property
     def highest(self) -> Vector:
         return self._spread(self.common.highest)
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _more(adversary: Adversary, agents: Array, total: Array, start: Array, stop: Array) -> Array:
+    """`total` and the mean weights of these agents in the rounds from `start` to `stop`."""
+
+    def one(t: Array, total: Array) -> Array:
+        return total + jnp.mean(jax.vmap(adversary.at, (0, None))(agents, t), axis=0)
+
+    return jax.lax.fori_loop(start, stop, one, total)
 
 
 def _table(values: ArrayLike) -> Vector:

@@ -105,20 +105,26 @@ class PartitionMatroid(Set):
 
     def argmax(self, direction: Array) -> Array:
         direction = direction * 1.0  # whole numbers too
-        several = self.capacities.shape[0] > 1
-        rank = weight_before(direction, jnp.ones_like(direction), jnp.asarray(self.groups) if several else None)
+        rank = weight_before(direction, jnp.ones_like(direction), None if self._one else jnp.asarray(self.groups))
         filled = jnp.clip(self._capacity_of_each(direction.dtype) - rank, 0, 1)
         return filled if self.bases else jnp.where(direction > 0, filled, 0)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        sums = jax.ops.segment_sum(jnp.asarray(x), self.groups, num_segments=self.capacities.shape[0])
+        several = self.capacities.shape[0]
+        sums = jnp.sum(x) if self._one else jax.ops.segment_sum(jnp.asarray(x), self.groups, num_segments=several)
         slack = self.capacities - sums
         margin = tolerance * self.dim
         full = (jnp.abs(slack) <= margin) if self.bases else (slack >= -margin)
         return jnp.all(full) & jnp.all((x >= -tolerance) & (x <= 1 + tolerance))
 
     def _capacity_of_each(self, dtype: np.dtype) -> Array:
-        return jnp.asarray(self.capacities, dtype)[self.groups]
+        capacities = jnp.asarray(self.capacities, dtype)
+        return capacities if self._one else capacities[self.groups]
+
+    @property
+    def _one(self) -> bool:
+        """A single group: nothing to gather or scatter, which accelerators like."""
+        return self.capacities.shape[0] == 1
 
 
 def budget(dim: int, total: float) -> PartitionMatroid:

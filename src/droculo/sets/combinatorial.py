@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-import networkx as nx
 import numpy as np
+import scipy
 from jax import Array
 from numpy.typing import ArrayLike
-from scipy.optimize import linear_sum_assignment
 
+from droculo.later import networkx as nx
 from droculo.sets.geometry import Geometry, Subspace, Vector, ZeroSums
 from droculo.sets.host import Host, HostSet
 
@@ -31,7 +31,7 @@ class _Assignment(Host):
 
     def solve(self, direction: Vector) -> Vector:
         chosen = np.zeros((self.n, self.n))
-        chosen[linear_sum_assignment(direction.reshape(self.n, self.n), maximize=True)] = 1.0
+        chosen[scipy.optimize.linear_sum_assignment(direction.reshape(self.n, self.n), maximize=True)] = 1.0
         return chosen.ravel()
 
 

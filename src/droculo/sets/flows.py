@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-import networkx as nx
 import numpy as np
 from jax import Array
 
+from droculo.later import networkx as nx
 from droculo.sets.geometry import Geometry, Span, Vector
 from droculo.sets.host import Host, HostSet
 

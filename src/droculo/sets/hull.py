@@ -7,10 +7,9 @@ from typing import ClassVar
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax import Array
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
-from scipy.spatial import ConvexHull
 
 from droculo.sets.base import Set
 from droculo.sets.geometry import Full, Geometry, Span, Vector, check_ball
@@ -130,9 +129,9 @@ def _inner_ball(points: Vector) -> tuple[Vector, float] | None:
     if dim > FACES_UP_TO or count > POINTS_UP_TO.get(dim, count):
         return None
     size = float(np.abs(points).max())
-    faces = ConvexHull(points / size).equations  # unit normals n and offsets h with <n, x> + h <= 0
+    faces = scipy.spatial.ConvexHull(points / size).equations  # unit normals n and offsets h with <n, x> + h <= 0
     normals, offsets = faces[:, :-1], faces[:, -1]
-    found = linprog(
+    found = scipy.optimize.linprog(
         np.append(np.zeros(dim), -1.0),
         A_ub=np.column_stack([normals, np.ones(len(faces))]),
         b_ub=-offsets,

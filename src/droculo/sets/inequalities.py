@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, eye_array, hstack
 
 from droculo.sets.geometry import Vector
 
@@ -29,10 +28,14 @@ def tight_rows(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> NDAr
             f"the polytope is empty: no point meets its {int(np.sum(~equal)) - 2 * dim} inequalities, "
             f"{int(np.sum(equal))} equalities and bounds together. Check the signs of A and b, and lower <= upper."
         )
-    blocks = [csr_array(rows[~equal]), csr_array(-goals[~equal][:, None]), eye_array(len(loose))]
+    blocks = [
+        scipy.sparse.csr_array(rows[~equal]),
+        scipy.sparse.csr_array(-goals[~equal][:, None]),
+        scipy.sparse.eye_array(len(loose)),
+    ]
     found = _solve(
         np.concatenate([np.zeros(dim + 1), -np.ones(len(loose))]),
-        hstack(blocks, format="csr"),
+        scipy.sparse.hstack(blocks, format="csr"),
         np.zeros(len(loose)),
         np.hstack([rows[equal], -goals[equal][:, None], np.zeros((int(equal.sum()), len(loose)))]),
         np.zeros(int(equal.sum())),
@@ -101,7 +104,7 @@ def _scaled(matrix: Vector, limits: Vector) -> tuple[Vector, Vector, float]:
 def _solve(
     cost: Vector, A: Any, b: Vector, A_eq: ArrayLike, b_eq: Vector, bounds: list[Any] | None = None
 ) -> Vector | None:
-    result = linprog(
+    result = scipy.optimize.linprog(
         cost,
         A_ub=A,
         b_ub=b,

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from droculo.precision import double
 from droculo.sets.base import Set
@@ -74,7 +74,7 @@ def _master(columns: Vector) -> tuple[Vector, Vector]:
     """The best convex combination of the columns, and the dual vector that prices a further column."""
     dim, count = columns.shape
     bound = -np.ones((dim, 1))
-    result = linprog(
+    result = scipy.optimize.linprog(
         np.append(np.zeros(count), 1.0),
         A_ub=np.block([[columns, bound], [-columns, bound]]),
         b_ub=np.zeros(2 * dim),

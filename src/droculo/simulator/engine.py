@@ -149,7 +149,7 @@ def _play(
     def slots(start: Array, number: int, length: int) -> tuple[Any, Played]:
         def slot(q: Array) -> tuple[Any, Played]:
             begin = start + q * length
-            return algorithm.play(ports, state, begin, length, jax.random.fold_in(key, begin))
+            return algorithm.play(ports, state, begin, length, key)
 
         if number == 1:  # no batch axis where there is no batch: one slot is the rule at theta = 1
             share, played = slot(jnp.zeros((), start.dtype))
@@ -225,7 +225,7 @@ def _replayed(
 
         def replay(offset: Array) -> tuple[Array, Array]:
             start = begin + offset // length * length
-            played = world.algorithm.play(ports, state, start, length, jax.random.fold_in(key, start))[1]
+            played = world.algorithm.play(ports, state, start, length, key)[1]
             return played.actions[offset % length], played.points
 
         return rounds, valid, *jax.vmap(replay)(offset)

@@ -4,11 +4,11 @@ from itertools import product
 
 import equinox as eqx
 import jax.numpy as jnp
-import networkx as nx
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from droculo.later import networkx as nx
 from droculo.linearizations import Bounds, Concave, Linearization, MonotoneGeneral, MonotoneOrigin
 from droculo.problems.applications.feeder_data import BARAN_WU, Feeder, Loads
 from droculo.problems.base import Problem

@@ -1,11 +1,13 @@
 """The 33-bus distribution feeder of Baran and Wu, and what its areas draw in the course of a day."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from droculo.later import networkx as nx
 from droculo.sets.geometry import Vector
 
 #: from bus, to bus, resistance and reactance in ohm; the last five are the tie lines, open as built
@@ -62,8 +64,7 @@ class Feeder:
 
     def __post_init__(self) -> None:
         buses = len(self.active) + 1
-        built = nx.Graph(self.lines[self.closed].tolist())
-        if set(built) != set(range(1, buses + 1)) or not nx.is_tree(built):
+        if not self._is_tree():
             raise ValueError(
                 f"the closed lines of a feeder must form a tree on its buses 1 to {buses}; got {int(self.closed.sum())} "
                 "of them that do not. Leave open whatever closes a loop."
@@ -74,6 +75,16 @@ class Feeder:
             )
         if len({frozenset(line) for line in self.lines.tolist()}) < len(self.lines):
             raise ValueError("two lines join the same two buses. Merge them into one.")
+
+    def _is_tree(self) -> bool:
+        """Whether the closed lines join all buses without a loop."""
+        ends = {frozenset(line) for line in self.lines[self.closed].tolist()}
+        reached, before = {1}, 0
+        while len(reached) > before:
+            before = len(reached)
+            reached |= {bus for line in ends if line & reached for bus in line}
+        buses = len(self.active) + 1
+        return reached == set(range(1, buses + 1)) and len(ends) == buses - 1
 
     @property
     def incidence(self) -> Vector:
@@ -127,7 +138,7 @@ class Loads:
             )
 
     @classmethod
-    def daily(cls, *, seed: int = 0, swing: float = 0.2) -> "Loads":
+    def daily(cls, *, seed: int = 0, swing: float = 0.2) -> Loads:
         """Six areas of the 33-bus feeder in quarter hours; each strays by up to `swing`, in waves of 4 to 10 hours."""
         rng = np.random.default_rng(seed)
         hours = np.arange(QUARTER_HOURS) / 4

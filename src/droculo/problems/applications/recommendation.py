@@ -14,7 +14,7 @@ from droculo.linearizations import Bounds, Linearization, MonotoneOrigin
 from droculo.problems.applications.ratings import arrange, made_up, read_grouplens, read_movielens
 from droculo.problems.base import Comparator, Problem
 from droculo.problems.planted.enumerated import subsets
-from droculo.sets import Set, budget
+from droculo.sets import PartitionMatroid, budget
 from droculo.sets.geometry import Vector
 
 #: with more lists than this to choose from, the best one is not searched for
@@ -116,10 +116,9 @@ class Recommendation(Problem):
 
     facility: Facility
     catalogue: NDArray[np.int64]  # the items' own numbers
-    set: Set
+    set: PartitionMatroid
     linearization: Linearization
     bounds: Bounds
-    size: int = eqx.field(static=True)
 
     def __init__(self, ratings: ArrayLike, *, budget_size: int, batch: int, catalogue: ArrayLike | None = None):
         """`ratings`: (agents, users, items), 0 for none; users in the order in which they come, `batch` a round."""
@@ -139,8 +138,7 @@ class Recommendation(Problem):
         self.catalogue = np.arange(items) if catalogue is None else np.asarray(catalogue, np.int64)
         if self.catalogue.shape != (items,):
             raise ValueError(f"the catalogue names {items} items; got {self.catalogue.shape[0]} numbers.")
-        self.size = int(budget_size)
-        self.set = budget(items, self.size)
+        self.set = budget(items, budget_size)
         self.linearization = MonotoneOrigin()
         self.bounds = Bounds(
             gradient=float(np.linalg.norm(self.facility.steepest, axis=2).max()),
@@ -184,11 +182,12 @@ class Recommendation(Problem):
         return self.facility.gradient(agent, t, x)
 
     def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
-        if comb(self.set.dim, self.size) > MOST_LISTS:
+        length = int(self.set.capacities[0])
+        if comb(self.set.dim, length) > MOST_LISTS:
             return None
         users, weights = self.facility.average(horizon, agents)
-        corners = subsets(self.set.dim, self.size)
-        lists = np.nonzero(corners)[1].reshape(-1, self.size)
+        corners = subsets(self.set.dim, length)
+        lists = np.nonzero(corners)[1].reshape(-1, length)
         parts = np.array_split(lists, 1 + lists.size * len(users) // 10**7)  # about 80 MB at a time
         earned = np.concatenate([weights @ users[:, part].max(axis=2) for part in parts])
         best = int(np.argmax(earned))

@@ -6,9 +6,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 
 from droculo.linearizations import Bounds, Concave, Linearization, MonotoneOrigin
 from droculo.problems.adversaries import Adversary, Waves
@@ -122,7 +122,7 @@ class LogDetSensors(Problem):
             slopes = np.einsum("kji,kij->kj", B, np.linalg.solve(A, B.transpose(0, 2, 1))) / 2
             return float(shares @ np.linalg.slogdet(A)[1]) / 2, shares @ slopes
 
-        found = minimize(
+        found = scipy.optimize.minimize(
             lambda x: tuple(-part / scale for part in climb(np.clip(x, 0, 1))),
             np.full(self.set.dim, min(0.5, capacity / self.set.dim)),
             jac=True,

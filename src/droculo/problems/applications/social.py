@@ -1,14 +1,16 @@
 """Marketing on a social network: free samples that sell to the neighbours, and budgets spread over channels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import comb
 
 import jax.numpy as jnp
-import networkx as nx
 import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
+from droculo.later import networkx as nx
 from droculo.linearizations import Bounds, Linearization, MonotoneOrigin
 from droculo.problems.adversaries import Adversary, Heterogeneous, Waves
 from droculo.problems.applications.quadratic import link_of
@@ -59,7 +61,7 @@ class Revenue(Enumerated):
         )
 
     @classmethod
-    def on_graph(cls, graph: nx.Graph, *, agents: int, budget: int, seed: int = 0, case: str = "A4") -> "Revenue":
+    def on_graph(cls, graph: nx.Graph, *, agents: int, budget: int, seed: int = 0, case: str = "A4") -> Revenue:
         """A NetworkX graph, directed or not; an edge's `weight` (1 without) is scaled for every agent and drifts."""
         people = {node: number for number, node in enumerate(graph)}
         both = graph if graph.is_directed() else graph.to_directed()
@@ -70,7 +72,7 @@ class Revenue(Enumerated):
         return cls(weights, [(i, j) for i, j, _ in arcs], len(people), budget, case=case)
 
     @classmethod
-    def karate(cls, *, agents: int, budget: int = 4, seed: int = 0, case: str = "A4") -> "Revenue":
+    def karate(cls, *, agents: int, budget: int = 4, seed: int = 0, case: str = "A4") -> Revenue:
         """Zachary's karate club: 34 members, 78 ties in both directions, the stronger the more often they met."""
         return cls.on_graph(nx.karate_club_graph(), agents=agents, budget=budget, seed=seed, case=case)
 
@@ -137,7 +139,7 @@ class Influence(Enumerated):
         )
 
     @classmethod
-    def davis(cls, *, agents: int, budget: int = 3, seed: int = 0, dial: float = 0.8) -> "Influence":
+    def davis(cls, *, agents: int, budget: int = 3, seed: int = 0, dial: float = 0.8) -> Influence:
         """The Davis graph: advertise at 14 events to the 18 women who attended them, each with a chance of 0.2 to 0.7.
 
         Customers belong to agents (shops), and what each woman spends drifts. `dial` says how much of it goes to her

@@ -1,11 +1,11 @@
 """The planted bipartite cut: not monotone, with one best point for all weights."""
 
 import jax.numpy as jnp
-import networkx as nx
 import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
+from droculo.later import networkx as nx
 from droculo.linearizations import Bounds, Linearization, NonMonotoneDownClosed, NonMonotoneGeneral
 from droculo.problems.adversaries import Adversary, Waves
 from droculo.problems.planted.base import Planted

@@ -1,6 +1,5 @@
 """The top-b quadratic: monotone and not concave, with a best point that can be read off the weights."""
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -8,7 +7,7 @@ from jax import Array
 from droculo.linearizations import Bounds, Linearization, MonotoneGeneral, MonotoneOrigin
 from droculo.problems.adversaries import Adversary, Waves
 from droculo.problems.planted.base import Planted
-from droculo.sets import Set, budget, budget_face
+from droculo.sets import PartitionMatroid, budget, budget_face
 from droculo.sets.geometry import Vector
 
 
@@ -23,10 +22,9 @@ class TopB(Planted):
     """
 
     weights: Adversary
-    set: Set
+    set: PartitionMatroid
     linearization: Linearization
     bounds: Bounds
-    size: int = eqx.field(static=True)
 
     def __init__(self, weights: Adversary, budget_size: int, *, face: bool = False):
         dim = weights.highest.shape[1]
@@ -38,8 +36,7 @@ class TopB(Planted):
                 f"got {float(weights.lowest.min()):g}."
             )
         self.weights = weights
-        self.size = int(budget_size)
-        self.set = budget_face(dim, self.size) if face else budget(dim, self.size)
+        self.set = budget_face(dim, budget_size) if face else budget(dim, budget_size)
         self.linearization = MonotoneGeneral() if face else MonotoneOrigin()
         highest = weights.highest
         # 0 <= df/dx_i = h_i - sum of the others <= h_i, and f <= the b largest entries of h.
@@ -65,6 +62,11 @@ class TopB(Planted):
         low = float(dim - 1)
         weights = Waves.random(agents, dim, low=low, high=low + spread, swing=swing, seed=seed)
         return cls(weights, budget, face=face)
+
+    @property
+    def size(self) -> int:
+        """The budget b."""
+        return int(self.set.capacities[0])
 
     def reward(self, weights: Array, x: Array) -> Array:
         total = x.sum()

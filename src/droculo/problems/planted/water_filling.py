@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 from droculo.linearizations import Bounds, Concave, Linearization
 from droculo.problems.adversaries import Adversary, Waves
 from droculo.problems.planted.base import Planted
-from droculo.sets import Set, budget_face
+from droculo.sets import PartitionMatroid, budget_face
 from droculo.sets.geometry import Vector
 
 
@@ -22,17 +21,15 @@ class WaterFilling(Planted):
     """
 
     weights: Adversary
-    set: Set
+    set: PartitionMatroid
     linearization: Linearization
     bounds: Bounds
     rates: Vector
-    size: float = eqx.field(static=True)
 
     def __init__(self, weights: Adversary, rates: ArrayLike, budget_size: float):
         self.weights = weights
         self.rates = np.asarray(rates, np.float64)
-        self.size = float(budget_size)
-        self.set = budget_face(len(self.rates), self.size)
+        self.set = budget_face(len(self.rates), budget_size)
         self.linearization = Concave()
         if np.any(weights.lowest <= 0) or np.any(self.rates <= 0):
             raise ValueError("water-filling needs positive weights and rates.")
@@ -53,11 +50,13 @@ class WaterFilling(Planted):
         return jnp.dot(weights, jnp.log1p(self.rates * x))
 
     def best(self, weights: Vector) -> Vector:
+        total = float(self.set.capacities[0])
+
         def filled(level: float) -> Vector:
             return np.clip(weights / level - 1 / self.rates, 0, 1)
 
         return filled(
-            _bisect(lambda level: float(filled(level).sum()) - self.size, 0.0, float((weights * self.rates).max()))
+            _bisect(lambda level: float(filled(level).sum()) - total, 0.0, float((weights * self.rates).max()))
         )
 
 

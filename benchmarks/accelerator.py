@@ -1,0 +1,139 @@
+"""Time per block of very many agents, on whatever JAX runs on: CPU, or a GPU where there is one.
+
+.venv/bin/python benchmarks/accelerator.py --agents 100000 1000000 --out docs/results/accelerator.json
+
+N agents on a random 6-regular graph (three random cycles), d = 32, {0 <= x <= 1, sum x <= 8}, gradients, 32 rounds to a
+block, float32. "bytes" are the fewest that a block can move: every agent's state read and written once, its neighbours' y
+and its functions' data read once. They are compared with what a plain copy moves in the same time on the same device.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from droculo import Droculo, Record, feedback, networks, oracles, problems
+from droculo.algorithms import Schedule
+from droculo.networks import Network
+from droculo.simulator.engine import Shape, World, begin, stretch
+from droculo.simulator.inputs import cast
+
+DIM, BUDGET, BLOCK, DEGREE = 32, 8, 32, 6
+ORACLES = {
+    "sharp": oracles.Sharp(),
+    "corrective, 16 places": oracles.Corrective(size=16),
+    "corrective, 32 places": oracles.Corrective(size=32),
+}
+
+
+class Nothing(oracles.InfeasibleProjection):
+    """Leaves y where it is: what a block costs without its oracle."""
+
+    def project(self, domain, x0, y0, tolerance, memory):
+        y = y0 / jnp.maximum(1, jnp.linalg.norm(y0) / domain.radius)
+        return oracles.Projection(x0, y, jnp.zeros((), jnp.int32), jnp.ones((), bool), memory)
+
+
+def six_neighbours(agents: int) -> Network:
+    """Three random cycles through all agents. A link drawn twice counts once."""
+    rng = np.random.default_rng(0)
+    rings = [rng.permutation(agents) for _ in range(DEGREE // 2)]
+    ends = np.concatenate([np.stack([ring, np.roll(ring, 1)], axis=1) for ring in rings])
+    return networks.from_edges(agents, np.unique(np.sort(ends, axis=1), axis=0))
+
+
+def copy_speed(numbers: int = 1 << 30) -> float:
+    """Bytes per second that a plain copy reads and writes."""
+    if jax.default_backend() == "cpu":
+        numbers >>= 6
+    plus = jax.jit(lambda a: a + 1)
+    one = jnp.zeros(numbers, jnp.float32)
+    return 2 * 4 * numbers / _median(lambda a: plus(a), one)
+
+
+def _median(function, *args, repeats: int = 7) -> float:
+    jax.block_until_ready(function(*args))
+    seconds = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        jax.block_until_ready(function(*args))
+        seconds.append(time.perf_counter() - began)
+    return float(np.median(seconds))
+
+
+def per_block(problem, network, oracle, blocks: int) -> dict[str, float]:
+    """Milliseconds of a block, once the run has got going."""
+    total = 2 * blocks * BLOCK
+    radius, bound = float(problem.set.radius), float(problem.setting.bounds.gradient)
+    plan = Schedule(
+        horizon=total, block=BLOCK, slot=1, step_size=3 * radius / (bound * np.sqrt(BLOCK * total)),
+        tolerance=0.1 * radius**2 * BLOCK / total, delta=0.0,
+    )  # fmt: skip
+    algorithm = Droculo.from_schedule(problem.setting, feedback.full_information(), plan, oracle=oracle)
+    parts = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float32)), (problem, algorithm, network))
+    world = World(*parts, jnp.arange(network.n_agents))
+    states = jax.tree.map(lambda leaf: leaf[None], begin(world))
+    shape = Shape(1, BLOCK, 0, Record(every=0), 1 << 30)
+    keys = jax.random.split(jax.random.key(0), 1)
+
+    def go(states, first):
+        return stretch(world, shape, states, keys, jnp.asarray(first * BLOCK), jnp.asarray(blocks))
+
+    began = time.perf_counter()
+    states, _, _ = jax.block_until_ready(go(states, 0))
+    first = time.perf_counter() - began
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        after, bill, _ = jax.block_until_ready(go(states, blocks))
+        seconds.append((time.perf_counter() - began) / blocks)
+    n = network.n_agents
+    state = sum(leaf.nbytes for leaf in jax.tree.leaves(states))
+    moved = 2 * state + 4 * n * DIM * (DEGREE + 4)  # neighbours' y; base, height, speed and phase of the weights
+    x = np.asarray(after.x[0])
+    return {
+        "milliseconds": 1e3 * float(np.median(seconds)),
+        "compile_seconds": first,
+        "bytes": float(moved),
+        "loo_calls": float(np.mean(np.asarray(bill.loo_calls))) / blocks,
+        "unmet": float(np.mean(np.asarray(bill.unmet))) / blocks,
+        "feasible": bool(x.min() >= -1e-5 and x.max() <= 1 + 1e-5 and x.sum(axis=1).max() <= BUDGET + 1e-3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--agents", type=int, nargs="+", default=[100_000])
+    parser.add_argument("--blocks", type=int, default=20)
+    parser.add_argument("--oracles", nargs="*", default=list(ORACLES))
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    speed = copy_speed()
+    device = jax.devices()[0].device_kind
+    print(f"{device}: a plain copy moves {speed / 1e9:.0f} GB/s", flush=True)
+    rows = []
+    for agents in given.agents:
+        problem = problems.TopB.random(agents=agents, dim=DIM, budget=BUDGET, seed=0)
+        network = six_neighbours(agents)
+        for name, oracle in ({"none": Nothing()} | {n: ORACLES[n] for n in given.oracles}).items():
+            row = per_block(problem, network, oracle, given.blocks)
+            least = 1e3 * row["bytes"] / speed
+            rows.append({"agents": agents, "oracle": name, **row, "copy_milliseconds": least})
+            print(
+                f"N={agents:>8} {name:24s} {row['milliseconds']:9.3f} ms a block, {row['milliseconds'] / least:6.1f} times "
+                f"its bytes at copy speed ({least:.3f} ms); {row['loo_calls']:.2f} LOO calls, unmet {row['unmet']:.4f}, "
+                f"feasible {row['feasible']}, first {row['compile_seconds']:.1f} s",
+                flush=True,
+            )
+    if given.out:
+        given.out.write_text(
+            json.dumps({"device": device, "copy_bytes_per_second": speed, "rows": rows}, indent=1) + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()

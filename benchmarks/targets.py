@@ -1,0 +1,49 @@
+"""What a benchmark part returns: numbers, the targets they are held to, and a section of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Target:
+    """A number and the line it must not cross. `noise` is the share by which one run may miss the line by chance."""
+
+    what: str
+    value: float
+    at_least: float | None = None
+    at_most: float | None = None
+    noise: float = 0.0
+
+    @property
+    def met(self) -> bool:
+        low = self.at_least is None or self.value >= self.at_least * (1 - self.noise)
+        high = self.at_most is None or self.value <= self.at_most * (1 + self.noise)
+        return low and high
+
+    @property
+    def line(self) -> str:
+        bound = f"at least {self.at_least:g}" if self.at_least is not None else f"at most {self.at_most:g}"
+        return f"{'ok  ' if self.met else 'MISS'}  {self.what}: {self.value:.4g} ({bound})"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The result of one part."""
+
+    title: str
+    command: str
+    text: str  # Markdown
+    targets: list[Target] = field(default_factory=list)
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+def table(head: list[str], rows: list[list[Any]]) -> str:
+    """A Markdown table; numbers to three digits."""
+
+    def shown(cell: Any) -> str:
+        return f"{cell:.3g}" if isinstance(cell, float) else str(cell)
+
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(map(shown, row)) + " |" for row in rows)])
