@@ -14,7 +14,8 @@ import jax
 from falling_regret import CASES, N
 from targets import Part, Target, table
 
-from droculo import Droculo, feedback, measure, networks, oracles, simulate
+from droculo import Droculo, feedback, networks, oracles, simulate
+from droculo.measure import certificate
 
 THETA, SEEDS = 0.5, 4
 NETWORKS = {
@@ -61,11 +62,9 @@ def compare(case: str, model: str, network: str, oracle: str, horizon: int) -> R
     keys = jax.random.split(jax.random.key(0), SEEDS)
     bounds, sent = [], []
     for lean in (True, False):
-        agent = Droculo.design(
-            problem.setting, signal, horizon=horizon, theta=THETA, oracle=ORACLES[oracle], lean=lean
-        )
+        agent = Droculo.design(problem.setting, signal, horizon=horizon, theta=THETA, oracle=ORACLES[oracle], lean=lean)
         run = simulate(problem, agent, linked, key=keys, progress=False)
-        bounds.append(float(measure.certificate(problem, run).bound.mean()))
+        bounds.append(float(certificate(problem, run).bound.mean()))
         sent.append(float(run.ledger.bytes.mean() / run.ledger.exchanges.mean()))
     return Row(case, model, network, oracle, *bounds, *sent)
 
@@ -79,7 +78,9 @@ def pairs() -> list[tuple[str, str, str, str]]:
     return list(dict.fromkeys(listed))
 
 
-def measure_part(horizon: int) -> Part:
+def measure(quick: bool = False) -> Part:
+    """All comparisons; `quick`: with a shorter horizon."""
+    horizon = 256 if quick else 1024
     rows = [compare(*pair, horizon) for pair in pairs()]
     ratios = [row.both_bytes / row.lean_bytes for row in rows]
     targets = [Target(f"lean exchange, {row.name}: relative difference", row.difference, at_most=0.01) for row in rows]
@@ -94,7 +95,18 @@ def measure_part(horizon: int) -> Part:
         f"loses nothing (largest difference {worst['corrective']:.2g}). The sharp oracle starts from that x, from its own "
         f"last decision when lean; there the largest difference is {worst['sharp']:.2g}.\n\n"
     )
-    head = ["case", "feedback", "network", "oracle", "y alone", "(x, y)", "ratio", "difference", "bytes, y", "bytes, (x, y)"]
+    head = [
+        "case",
+        "feedback",
+        "network",
+        "oracle",
+        "y alone",
+        "(x, y)",
+        "ratio",
+        "difference",
+        "bytes, y",
+        "bytes, (x, y)",
+    ]
     shown: list[list[Any]] = [
         [
             row.case, row.model, row.network, row.oracle, row.lean / horizon, row.both / horizon, f"{row.lean / row.both:.4f}",
@@ -109,3 +121,17 @@ def measure_part(horizon: int) -> Part:
         targets=targets,
         numbers={row.name: row._asdict() | {"difference": row.difference} for row in rows},
     )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a shorter horizon")
+    part = measure(parser.parse_args().quick)
+    print(part.text)
+    print()
+    for target in part.targets:
+        print(target.line)
+
+
+if __name__ == "__main__":
+    main()

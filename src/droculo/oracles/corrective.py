@@ -86,7 +86,10 @@ class Corrective(InfeasibleProjection):
         def body(s: _Search) -> _Search:
             points = s.atoms.points
             gram = points @ points.T + unit
-            corral = nearest(gram, points @ s.y, s.atoms.used, s.atoms.corral, floor, 16 * ulp * unit, s.done)
+            corral = nearest(
+                gram, points @ s.y, s.atoms.used, s.atoms.corral, floor=floor, ridge=16 * ulp * unit, idle=s.done,
+                enough=3 * eps + unit - square(s.y),  # |x - y|^2 <= 3 eps
+            )  # fmt: skip
             x = corral.weights @ points
             height = square(s.y - x)
             near = height <= 3 * eps

@@ -36,7 +36,7 @@ def in_kernel(function: Callable[[Any, Any], Any], shared: Any, own: Any, tile: 
     size = jax.tree.leaves(own)[0].shape[0]
     programs = -(-size // tile)
     whole = jax.vmap(function, in_axes=(None, 0))
-    example = jax.tree.map(lambda leaf: jax.eval_shape(lambda: jnp.zeros((tile, *leaf.shape[1:]), leaf.dtype)), own)
+    example = jax.tree.map(lambda leaf: _of_length(leaf, tile), own)
     closed, shape = jax.make_jaxpr(whole, return_shape=True)(shared, example)
     given, (outs, structure) = jax.tree.leaves((shared, own)), jax.tree.flatten(shape)
     count = len(jax.tree.leaves(shared))
@@ -61,10 +61,15 @@ def in_kernel(function: Callable[[Any, Any], Any], shared: Any, own: Any, tile: 
         grid=(programs,),
         in_specs=[block(leaf.shape, i >= count) for i, leaf in enumerate(padded)],
         out_specs=[block(leaf.shape, True) for leaf in outs],
-        out_shape=[jax.ShapeDtypeStruct((programs * tile, *leaf.shape[1:]), leaf.dtype) for leaf in outs],
+        out_shape=[_of_length(leaf, programs * tile) for leaf in outs],
         compiler_params=triton.CompilerParams(num_warps=WARPS),
     )(*padded)
     return jax.tree.unflatten(structure, [leaf[:size] for leaf in found])
+
+
+def _of_length(leaf: Any, agents: int) -> Any:
+    """The type of `leaf`, for so many agents."""
+    return jax.ShapeDtypeStruct((agents, *leaf.shape[1:]), leaf.dtype)  # type: ignore[no-untyped-call]
 
 
 def _padded(leaf: Array, size: int) -> Array:
@@ -123,7 +128,7 @@ def _loop(args: list[Any], params: dict[str, Any]) -> list[Any]:
             for after, before in zip(new, carry, strict=True)
         )
 
-    out: Any = jax.lax.while_loop(go_on, turn, tuple(args[second:]))  # type: ignore[arg-type]
+    out: Any = jax.lax.while_loop(go_on, turn, tuple(args[second:]))
     return list(out)
 
 

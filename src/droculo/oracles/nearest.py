@@ -36,8 +36,11 @@ class _Walk(NamedTuple):
     settled: Array
 
 
-def nearest(gram: Array, target: Array, used: Array, start: Corral, floor: Array, ridge: Array, idle: Array) -> Corral:
-    """The weights of the nearest point, among those `used`, to within <p - x, y - x> <= floor for each of them.
+def nearest(
+    gram: Array, target: Array, used: Array, start: Corral, *, floor: Array, enough: Array, ridge: Array, idle: Array
+) -> Corral:
+    """The weights of the nearest point, among those `used`, to within <p - x, y - x> <= floor for each of them; or of any
+    point whose w.gram w - 2 w.target is at most `enough`.
 
     `ridge` keeps the inverse finite where points coincide. An `idle` agent of a batch does nothing.
     """
@@ -57,9 +60,8 @@ def nearest(gram: Array, target: Array, used: Array, start: Corral, floor: Array
         leaves = ~waits & (least < 1)
         whole = ~waits & ~leaves
         step = jnp.where(waits, 0, jnp.minimum(least, 1))
-        w = jnp.maximum(w + jnp.where(jnp.isfinite(aim), step * aim, 0), 0)
-        w = jnp.where(leaves & (index == blocker), 0, w)
-        w = w / w.sum()
+        moved = jnp.where(leaves & (index == blocker), 0, jnp.maximum(w + step * aim, 0))
+        w = jnp.where(jnp.abs(moved.sum() - 1) < 0.5, moved / moved.sum(), w)
         slope = target - gram @ w
         value = -jnp.dot(w, target + slope) / 2
         gain = jnp.where(used, slope - jnp.dot(w, slope), -jnp.inf)
@@ -68,13 +70,15 @@ def nearest(gram: Array, target: Array, used: Array, start: Corral, floor: Array
         beyond = whole & (jnp.max(gain) > floor)
         falls = value < s.low
         again = beyond & falls
-        # One of the support lies beyond the plane through x, and no step brings x nearer: rounding has worn the inverse out.
-        worn = beyond & ~falls & known & ~s.fresh
         who = jnp.where(waits, jnp.argmax(unknown.astype(w.dtype)), jnp.where(leaves, blocker, newcomer))
-        H = _swap(H, gram, index == who, waits | (again & ~known), leaves, ridge)
-        steps = s.steps + 1
-        settled = (whole & ~again & ~worn) | (steps >= 20 * m) | ~jnp.isfinite(value)
+        H, sound = _swap(H, gram, index == who, waits | (again & ~known), leaves, ridge)
+        # One of the support beyond the plane through x, and no step brings x nearer; or numbers that cannot be: rounding has
+        # worn the inverse out.
+        worn = (beyond & ~falls & known) | ~sound
         corral = Corral(w, jnp.where(worn, 0, H))
+        steps = s.steps + 1
+        over = (worn & s.fresh) | (whole & ~again & ~worn) | (steps >= 20 * m) | ~jnp.isfinite(value)
+        settled = over | (2 * value <= enough)
         return _Walk(corral, slope, jnp.where(whole, value, s.low), s.fresh | worn, steps, settled)
 
     never = jnp.asarray(np.inf, target.dtype)
@@ -91,8 +95,8 @@ def _newton(inverse: Array, slope: Array) -> Array:
     return free - free.sum() / jnp.where(mass > 0, mass, 1) * flat
 
 
-def _swap(inverse: Array, gram: Array, here: Array, joins: Array, leaves: Array, ridge: Array) -> Array:
-    """The inverse once the one who is `here` joins the support, or leaves it, or neither."""
+def _swap(inverse: Array, gram: Array, here: Array, joins: Array, leaves: Array, ridge: Array) -> tuple[Array, Array]:
+    """The inverse once the one who is `here` joins the support, or leaves it, or neither; and whether it can be right."""
     one = here.astype(gram.dtype)
     column, own = one @ gram, one @ inverse
     reach = inverse @ column
@@ -100,5 +104,7 @@ def _swap(inverse: Array, gram: Array, here: Array, joins: Array, leaves: Array,
     pivot = jnp.dot(one, own)
     q = jnp.where(joins, reach - one, own)
     scale = jnp.where(joins, 1 / rest, jnp.where(leaves, -1 / jnp.where(pivot > 0, pivot, 1), 0))
+    size = jnp.max(q**2) * jnp.abs(scale)
     gone = leaves & here
-    return jnp.where(gone[:, None] | gone[None, :], 0, inverse + scale * q[:, None] * q[None, :])
+    after = jnp.where(gone[:, None] | gone[None, :], 0, inverse + scale * q[:, None] * q[None, :])
+    return after, size <= 100 / ridge  # no entry of the true one is above 1/ridge
