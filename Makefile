@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 JOBS   ?= 2
 
-.PHONY: run test gallery lint format clean help
+.PHONY: run test gallery bench lint format clean help
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -25,6 +25,9 @@ test: lint  ## lint, type-check and run all tests
 
 gallery: $(READY)  ## run every application and write its page and picture to docs/applications
 	$(BIN)/python -m droculo.gallery
+
+bench: $(READY)  ## measure every speed and cost that the docs claim, hold it to its target, write docs/results/performance.md
+	$(BIN)/python benchmarks/bench.py --out docs/results
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .

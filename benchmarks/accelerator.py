@@ -1,6 +1,9 @@
 """Time per block of very many agents, on whatever JAX runs on: CPU, or a GPU where there is one.
 
-.venv/bin/python benchmarks/accelerator.py --agents 100000 1000000 --out docs/results/accelerator.json
+.venv/bin/python benchmarks/accelerator.py --agents 100000 1000000 --out docs/results
+
+With `--out` the rows of this device take their place in OUT/performance/accelerator.json, beside those of others, and the page
+is made anew.
 
 N agents on a random 6-regular graph (three random cycles), d = 32, {0 <= x <= 1, sum x <= 8}, gradients, 32 rounds to a
 block, float32. "bytes" are the fewest that a block can move: every agent's state read and written once, its neighbours' y
@@ -10,11 +13,14 @@ and its functions' data read once. They are compared with what a plain copy move
 import argparse
 import json
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from bench import write_page
+from targets import table
 
 from droculo import Droculo, Record, feedback, networks, oracles, problems
 from droculo.algorithms import Schedule
@@ -103,6 +109,43 @@ def per_block(problem, network, oracle, blocks: int) -> dict[str, float]:
         "unmet": float(np.mean(np.asarray(bill.unmet))) / blocks,
         "feasible": bool(x.min() >= -1e-5 and x.max() <= 1 + 1e-5 and x.sum(axis=1).max() <= BUDGET + 1e-3),
     }
+
+
+def save(found: dict, out: Path) -> None:
+    """Put this device's rows into the section of the page, beside those of other devices."""
+    path = out / "performance" / "accelerator.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    devices = json.loads(path.read_text())["devices"] if path.exists() else []
+    devices = [other for other in devices if other["device"] != found["device"]] + [found]
+    rows, spent = [], {}
+    for one in devices:
+        for row in one["rows"]:
+            spent.setdefault((row["agents"], row["oracle"]), {})[one["device"]] = row["milliseconds"]
+            share = row["milliseconds"] / row["copy_milliseconds"]
+            rows.append([one["device"], row["agents"], row["oracle"], row["milliseconds"], 1e-6 * row["bytes"], share])
+    ratios = [
+        [agents, oracle, each["cpu"] / milliseconds]
+        for (agents, oracle), each in spent.items()
+        for device, milliseconds in each.items()
+        if device != "cpu" and "cpu" in each
+    ]
+    copies = "; ".join(f"{one['device']} {one['copy_bytes_per_second'] / 1e9:.0f} GB/s" for one in devices)
+    head = ["device", "N", "oracle", "ms a block", "MB that a block must move", "times what a copy of them takes"]
+    text = (
+        "N agents, six neighbours each, d = 32, b = 8, 32 rounds to a block, gradients of drifting weights, float32. A plain copy "
+        f'moves: {copies}. "none" is a block without its oracle: 32 gradients of every agent, each with 32 cosines, and the '
+        f"exchange.\n\n{table(head, rows)}\n\n{table(['N', 'oracle', 'GPU against CPU (of the same machine)'], ratios)}"
+    )
+    section = {
+        "title": "Accelerator",
+        "command": ".venv/bin/python benchmarks/accelerator.py --agents 100000 1000000 --out docs/results",
+        "text": text,
+        "targets": [],
+        "with": f"droculo {version('droculo')}",
+        "devices": devices,
+    }
+    path.write_text(json.dumps(section, indent=1) + "\n")
+    write_page(out)
 
 
 def main() -> None:

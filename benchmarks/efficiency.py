@@ -1,6 +1,6 @@
 """What better draws and constants win: regret a round of the paper's choices and of our defaults, as the horizon grows.
 
-.venv/bin/python benchmarks/efficiency.py            # T = 2^12, 2^14, 2^16 (about ten minutes, most of it compilation)
+.venv/bin/python benchmarks/efficiency.py            # T = 2^12, 2^14, 2^16 (twenty minutes, of compilation)
 .venv/bin/python benchmarks/efficiency.py --quick    # T = 2^10, 2^12
 
 N = 8 agents on a ring, theta = 1/2. The default constants were chosen on some problems; others, which took no part in the choice,
@@ -16,6 +16,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 from targets import Part, Target, table
+from tqdm import tqdm
 
 from droculo import Droculo, Scales, feedback, networks, oracles, problems, simulate
 from droculo.measure import Sample, best_fixed, certificate, regret
@@ -107,7 +108,7 @@ def yardsticks() -> list[Yardstick]:
         ),
         Yardstick(
             VALIDATED, "weak quadratic, d = 8", problems.WeakQuadratic.random(agents=N, dim=8, budget=3, seed=2),
-            ("bandit", "two-point"),
+            ("zeroth order",),
         ),
         Yardstick(
             VALIDATED, "monotone NQP", problems.NQP.monotone(agents=N, dim=DIM, constraints=5, seed=2),
@@ -116,12 +117,12 @@ def yardsticks() -> list[Yardstick]:
         Yardstick(VALIDATED, "top-b, i.i.d.", problems.TopB(drawn, 3, face=True), ("bandit", "two-point")),
         Yardstick(
             VALIDATED, "directed cuts",
-            problems.SetFunctions.random(agents=N, dim=DIM, budget=4, seed=4, monotone=False, face=True), ONE_VALUE,
+            problems.SetFunctions.random(agents=N, dim=DIM, budget=4, seed=4, monotone=False, face=True), ("zeroth order",),
         ),
         Yardstick(
             VALIDATED, "sensors, log det",
             problems.LogDetSensors.random(agents=N, sites=DIM, budget=3, seed=5, concave=True),
-            ("bandit", "semi-bandit"),
+            ("bandit",),
         ),
     ]  # fmt: skip
 
@@ -167,18 +168,14 @@ def read(problem: problems.Problem, agent: Droculo, best: problems.Comparator) -
 
 def rows(horizons: Sequence[int]) -> list[Row]:
     listed = []
-    for group, name, problem, models in yardsticks():
+    for group, name, problem, models in tqdm(yardsticks(), disable=None):
         best = [comparator(problem, horizon) for horizon in horizons]
         for model in models:
             readings = [
-                [
-                    read(problem, make(problem, model, known), against)
-                    for known, against in zip(horizons, best, strict=True)
-                ]
+                [read(problem, make(problem, model, T), point) for T, point in zip(horizons, best, strict=True)]
                 for make in (before, after)
             ]
-            case = problem.linearization.case
-            listed.append(Row(group, name, case, model, best[0].kind, horizons, *readings))
+            listed.append(Row(group, name, problem.linearization.case, model, best[0].kind, horizons, *readings))
     return listed
 
 

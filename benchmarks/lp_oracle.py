@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from targets import Part, Target, table
 
 from droculo import sets
 
@@ -53,6 +54,19 @@ def measure(repeats: int) -> dict[str, float]:
             f"{name}_gap": max(gaps),
         }
     return found
+
+
+def measure_lp(quick: bool = False) -> Part:
+    """The part of `make bench`."""
+    found = measure(20 if quick else 200)
+    rows, targets = [], []
+    for name, (dim, rows_of_it) in SIZES.items():
+        ratio, gap = found[f"{name}_ratio"], found[f"{name}_gap"]
+        rows.append([dim, rows_of_it, found[f"{name}_ms"], found[f"{name}_linprog_ms"], ratio])
+        targets.append(Target(f"LP oracle against a fresh linprog (d = {dim})", ratio, at_least=5, noise=0.1))
+        targets.append(Target(f"difference between their optimal values (d = {dim})", gap, at_most=1e-9))
+    text = table(["d", "rows", "library, ms a call", "fresh linprog, ms a call", "ratio"], rows)
+    return Part("LP oracle", ".venv/bin/python benchmarks/lp_oracle.py", text, targets)
 
 
 def _timed(solve: Callable[[NDArray], NDArray], direction: NDArray) -> tuple[NDArray, float]:

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from droculo import Droculo, Scales, feedback, linearizations, networks, problems, sets, simulate
+from droculo import Droculo, feedback, linearizations, networks, problems, sets, simulate
 from droculo.linearizations import Bounds
 from droculo.testing import check_problem
 
@@ -25,7 +25,7 @@ class Advertising(problems.Problem):
 def main() -> None:
     problem = Advertising(np.random.default_rng(0).uniform(0, 1, (6, 20, 4)) * [0.9, 0.6, 0.3, 0.1])
     check_problem(problem)
-    agent = Droculo.design(problem.setting, feedback.bandit(), horizon=3000, theta=0.5, scales=Scales(step=20.0))
+    agent = Droculo.design(problem.setting, feedback.bandit(), horizon=3000, theta=0.5)
     run = simulate(problem, agent, networks.connect(networks.ring(6)), key=0)
     print("spending per channel after 3000 days of watching sales:", np.round(run.decisions[-1].mean(axis=0), 2))
 

@@ -65,14 +65,14 @@ def test_the_powers_are_the_theorems(problem, model, block, slot, step, delta):
 
 
 def test_units_are_the_problems_own():
-    plan = design(A2, "full_information", 1024, 0.5)
+    plan = design(A2, "full_information", 1024, 0.5, scales=Scales.theorem())
     R, G, K = float(A2.set.radius), float(A2.bounds.gradient), plan.block
     assert float(plan.step_size) == pytest.approx(R / (G * math.sqrt(K * 1024)))
     assert float(plan.tolerance) == pytest.approx((K * float(plan.step_size) * G) ** 2)
 
 
 def test_scales_multiply():
-    plain = design(A3, "bandit", 4096, 0.5)
+    plain = design(A3, "bandit", 4096, 0.5, scales=Scales.theorem())
     scaled = design(A3, "bandit", 4096, 0.5, scales=Scales(block=2, slot=2, step=3, tolerance=0.5, delta=0.25))
     assert scaled.slot == 2 * plain.slot
     assert scaled.block == pytest.approx(2 * plain.block, abs=1)
@@ -85,6 +85,31 @@ def test_scales_multiply():
     tolerances = [float(a.tolerance) * s / a.block for a, s in zip((plain, scaled), slots, strict=True)]
     assert tolerances[1] == pytest.approx(tolerances[0] / 2)
     assert float(scaled.feedback.signal.delta) == pytest.approx(float(plain.feedback.signal.delta) / 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "step"),
+    [("full_information", 3), ("semi_bandit", 3), ("two_point", 30), ("zeroth_order", 300), ("bandit", 300)],
+)
+def test_one_rule_for_the_default_scales(model, step):
+    ours, theirs = design(A2, model, 1024, 0.5), design(A2, model, 1024, 0.5, scales=Scales.theorem())
+    assert float(ours.step_size) == pytest.approx(step * float(theirs.step_size))
+    assert float(ours.tolerance) == pytest.approx(0.1 * float(theirs.tolerance))
+    assert (ours.block, ours.slot) == (theirs.block, theirs.slot)
+
+
+def test_the_paper_as_it_stands():
+    agent = Droculo.published(A2.setting, feedback.bandit(), horizon=256, theta=0.5)
+    assert isinstance(agent.oracle, oracles.Paper)
+    assert not agent.lean
+    assert not agent.even
+    assert not agent.feedback.signal.control_variate
+    theirs = design(A2, "bandit", 256, 0.5, scales=Scales.theorem())
+    assert float(agent.step_size) == float(theirs.step_size)
+    assert float(agent.tolerance) == float(theirs.tolerance)
+    assert agent.payload == 2 * theirs.payload
+    with pytest.raises(TypeError, match="feedback must be a Feedback"):
+        Droculo.published(A2.setting, "bandit", horizon=256, theta=0.5)
 
 
 @pytest.mark.parametrize("T", [1, 2, 3, 7])

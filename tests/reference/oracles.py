@@ -65,7 +65,7 @@ def nearest(points, weights, y, floor):
         height = (x - y) @ (x - y)
         gains = (points - x) @ (y - x)
         gains[support] = -np.inf
-        newcomer = int(np.argmax(np.round(gains / floor)))
+        newcomer = int(np.argmax(np.floor(gains / floor)))
         if not (gains[newcomer] > floor and height < low):
             return w
         low = height
@@ -89,7 +89,7 @@ def corrective(argmax, foot, inside, R, y0, eps, memory, size):
             x = near
             break
         unit = np.abs(y - near).max() * 2**-26 / 16
-        direction = np.round((y - near) / unit) * unit
+        direction = np.floor((y - near) / unit + 0.5) * unit
         v = argmax(direction)
         gap = direction @ (v - near) + 2 * R * np.linalg.norm(y - near - direction)
         calls += 1

@@ -51,7 +51,8 @@ def plan(
     """The best plan for `horizon` rounds in which no agent exceeds its budgets of exchanges, LOO calls and queries.
 
     Regret grows like T^(1 - theta/2) or T^(1 - theta/4), so the best is the largest theta that fits. Exchanges and queries of a run equal the
-    plan's; its LOO calls are at most the plan's bound (often a hundredth of it).
+    plan's; its LOO calls are at most the plan's bound (often a hundredth of it). `scales`: the theorems' own by default, since
+    that is what they promise; `Scales()` for the constants that `Droculo.design` uses.
 
     >>> from droculo import feedback, problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -59,6 +60,7 @@ def plan(
     >>> round(found.theta, 2), found.guarantee.exchanges, round(found.guarantee.exponents.regret, 2)
     (0.66, 94, 0.67)
     """
+    scales = scales or Scales.theorem()
     budgets = {"exchanges": exchanges, "loo_calls": loo_calls, "queries": queries}
     for name, budget in budgets.items():
         expect(budget, (int, float, np.number, type(None)), f"the budget of {name}", "It is a number per agent.")

@@ -53,7 +53,8 @@ def guarantee(
     """The theorem for this setting, feedback, horizon and theta, with the corrected numbers of Theorem 1.
 
     Without a network it speaks of a single agent. The bounds are worst cases with all their constants: expect a run to
-    stay far below them.
+    stay far below them. `scales`: the theorems' own by default; `Scales()` for the constants that `Droculo.design` uses, which
+    do better in runs and have larger worst cases.
 
     >>> from droculo import feedback, problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -63,7 +64,7 @@ def guarantee(
     """
     expect(network, (Network, type(None)), "network", "Pass droculo.networks.connect(graph), or leave it out.")
     row = look_up(setting.linearization, feedback, theta)
-    plan = schedule(setting, feedback, row, horizon=horizon, theta=theta, scales=scales)
+    plan = schedule(setting, feedback, row, horizon=horizon, theta=theta, scales=scales or Scales.theorem())
     return Guarantee(
         exponents=exponents(row, feedback, theta),
         schedule=plan,

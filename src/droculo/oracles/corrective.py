@@ -122,7 +122,7 @@ def _coarse(direction: Array) -> tuple[Array, Array]:
     program to program, and the same run would go another way.
     """
     unit = jnp.max(jnp.abs(direction)) * float(np.sqrt(np.finfo(direction.dtype).eps)) / 16
-    rounded = jnp.round(direction / jnp.where(unit > 0, unit, 1)) * unit
+    rounded = jnp.floor(direction / jnp.where(unit > 0, unit, 1) + 0.5) * unit
     return rounded, jnp.sqrt(square(direction - rounded))
 
 

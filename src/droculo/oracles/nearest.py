@@ -65,7 +65,7 @@ def nearest(
         slope = target - gram @ w
         value = -jnp.dot(w, target + slope) / 2
         gain = jnp.where(used, slope - jnp.dot(w, slope), -jnp.inf)
-        newcomer = jnp.argmax(jnp.round(gain / floor))  # rounding does not choose among equals
+        newcomer = jnp.argmax(jnp.floor(gain / floor))  # rounding does not choose among equals
         known = jnp.any(support & (index == newcomer))
         beyond = whole & (jnp.max(gain) > floor)
         falls = value < s.low
