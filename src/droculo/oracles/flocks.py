@@ -24,6 +24,8 @@ def in_flocks(function: Callable[..., Any], shared: Any, *own: Any) -> Any:
     if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
         return function(shared, *own)
     arrays, rest = eqx.partition(shared, eqx.is_array)
+    # Sets hold NumPy's float64: as JAX arrays they have the precision of this moment, not that of some earlier trace.
+    arrays, own = jax.tree.map(jnp.asarray, (arrays, own))
 
     def one(arrays: Any, own: Any) -> Any:
         return function(eqx.combine(arrays, rest), *own)
