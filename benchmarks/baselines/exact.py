@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -15,6 +17,8 @@ HALVINGS = 60
 
 class Exact(InfeasibleProjection):
     """x = y = the point of K nearest to y0, in closed form: no LOO call. For budgets, simplices, boxes and l2 balls."""
+
+    starts_from_x0: ClassVar[bool] = False
 
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         return self.project(domain, x0, y0, tolerance, memory)  # all agents at once: nobody waits for anybody here

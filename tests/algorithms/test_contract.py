@@ -22,6 +22,11 @@ def test_lean_exchange_sends_half():
     check_algorithm(PROBLEMS["A2"], agent, RING)
 
 
+@pytest.mark.parametrize(("oracle", "lean"), [(None, True), (oracles.Sharp(), False), (oracles.Paper(), False)])
+def test_x_is_sent_where_the_oracle_starts_from_it(oracle, lean):
+    assert design("A2", "full_information", oracle=oracle).lean is lean
+
+
 def test_the_papers_oracle():
     check_algorithm(PROBLEMS["A3"], design("A3", "semi_bandit", oracle=oracles.Paper()), RING)
 

@@ -78,7 +78,7 @@ class Droculo(Algorithm):
         horizon: int,
         theta: float,
         oracle: InfeasibleProjection | None = None,
-        lean: bool = True,
+        lean: bool | None = None,
         even: bool = True,
         scales: Scales | None = None,
         start: ArrayLike | None = None,
@@ -87,8 +87,9 @@ class Droculo(Algorithm):
 
         `theta` in [0, 1] (less for some feedbacks) trades regret against communication; `scales` multiplies the
         schedule; `start` is a point of K (of the shrunk K for value feedback), by default its center. `lean`: send y
-        alone, half the bytes of the paper's (x, y); `even`: spread a block's random draws evenly instead of drawing
-        them independently. `published` switches all our improvements off.
+        alone, half the bytes of the paper's (x, y), by default wherever the oracle does not start from the x it would
+        be sent; `even`: spread a block's random draws evenly instead of drawing them independently. `published`
+        switches all our improvements off.
         """
         expect(setting, Setting, "setting", "Pass problem.setting.")
         expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
@@ -125,7 +126,7 @@ class Droculo(Algorithm):
         plan: Schedule,
         *,
         oracle: InfeasibleProjection | None = None,
-        lean: bool = True,
+        lean: bool | None = None,
         even: bool = True,
         start: ArrayLike | None = None,
     ) -> Droculo:
@@ -136,20 +137,21 @@ class Droculo(Algorithm):
             )
         domain = setting.set
         setting.linearization.on(domain)  # refuses a set that its case does not cover, before that is shrunk
+        oracle = oracle or Corrective()
         run_set = Shrunk(domain, plan.delta) if feedback.signal.order == 0 else domain
         return cls(
             domain=domain,
             run_set=run_set,
             link=setting.linearization.on(run_set),
             feedback=eqx.tree_at(lambda f: f.signal, feedback, feedback.signal.prepare(domain, plan.delta)),
-            oracle=oracle or Corrective(),
+            oracle=oracle,
             start=_starting_point(run_set, start),
             step_size=np.asarray(plan.step_size, np.float64),
             tolerance=np.asarray(plan.tolerance, np.float64),
             horizon=plan.horizon,
             block=plan.block,
             slot=plan.slot,
-            lean=lean,
+            lean=not oracle.starts_from_x0 if lean is None else lean,
             even=even,
         )
 

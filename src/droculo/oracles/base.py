@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -33,6 +33,9 @@ class InfeasibleProjection(eqx.Module):
 
     reaching K only through its linear oracle. Whatever happens (ties, NaN, an eps below rounding), it returns.
     """
+
+    #: whether x0 matters; if not, agents need not send theirs
+    starts_from_x0: ClassVar[bool] = True
 
     def init(self, domain: Set, x: Array) -> Memory:
         """The memory an agent starts with."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -51,6 +51,7 @@ class Corrective(InfeasibleProjection):
     most 64).
     """
 
+    starts_from_x0: ClassVar[bool] = False
     size: int | None = eqx.field(static=True, default=None)
     limit: int = eqx.field(static=True, default=10_000_000)
 
