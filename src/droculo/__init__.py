@@ -7,13 +7,14 @@ may be asked for; an algorithm is one agent's behaviour; `simulate` lets all age
 import os
 
 from droculo import feedback, linearizations, measure, networks, oracles, problems, sets
-from droculo.algorithms import Droculo, Scales
+from droculo.algorithms import Anytime, Droculo, Scales
 from droculo.cache import keep_compiled
 from droculo.simulator import Checkpoint, Plays, Record, Trajectory, simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Anytime",
     "Checkpoint",
     "Droculo",
     "Plays",

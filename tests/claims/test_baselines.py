@@ -142,6 +142,6 @@ def test_exact_takes_the_place_of_the_oracle():
 
 def test_other_sets_are_refused():
     point = jnp.zeros(4)
-    for domain in (sets.budget_face(4, 2), sets.PartitionMatroid([0, 0, 1, 1], [1, 1]), sets.L1Ball(4)):
-        with pytest.raises(ValueError, match="no closed form of the projection"):
+    for domain in (sets.Birkhoff(2), sets.Hull(np.eye(4)), sets.Product(sets.L1Ball(2), sets.Hull(np.eye(2)))):
+        with pytest.raises(ValueError, match="has no known projection"):
             Exact()(domain, point, point, jnp.asarray(0.1), ())

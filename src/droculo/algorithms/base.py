@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any, Protocol
 
 import equinox as eqx
+import jax.numpy as jnp
 from jax import Array
 
 from droculo.sets import Set
@@ -20,11 +21,17 @@ class Played(eqx.Module):
     points: Array  # (questions, d)
 
 
-class Spent(eqx.Module):
-    """What an update cost the agent, beside its exchanges."""
+def _none() -> Array:
+    return jnp.zeros((), jnp.int32)
 
-    loo_calls: Array
-    unmet: Array  # oracle calls that stopped before their tolerance
+
+class Spent(eqx.Module):
+    """What an update cost the agent, beside its exchanges: calls of the set's oracles."""
+
+    loo_calls: Array = eqx.field(default_factory=_none)
+    unmet: Array = eqx.field(default_factory=_none)  # infeasible projections that stopped before their tolerance
+    projections: Array = eqx.field(default_factory=_none)  # Euclidean ones
+    separations: Array = eqx.field(default_factory=_none)
 
 
 class Ports(Protocol):

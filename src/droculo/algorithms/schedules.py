@@ -117,11 +117,8 @@ def schedule(
 
     G is `answer_bound`.
     """
-    expect(horizon, (int, float, np.number), "horizon", "It is the number of rounds.")
-    if isinstance(horizon, bool) or not math.isfinite(horizon) or int(horizon) != horizon or horizon < 1:
-        raise ValueError(f"the horizon is a whole number of rounds, at least 1; got {horizon}.")
+    T = whole_horizon(horizon)
     scales = scales or Scales()
-    T = int(horizon)
     powers = _POWERS[row.algorithm, feedback.name]
     L = _whole(scales.slot * T ** (float(powers.slot) * theta), T)
     K = _whole(scales.block * T ** (1 - float(powers.block) * theta), max(1, T // L))
@@ -139,6 +136,14 @@ def schedule(
         tolerance=scales.tolerance * R**2 * K / slots,
         delta=delta,
     )
+
+
+def whole_horizon(horizon: int) -> int:
+    """The number of rounds T, or an error."""
+    expect(horizon, (int, float, np.number), "horizon", "It is the number of rounds.")
+    if isinstance(horizon, bool) or not math.isfinite(horizon) or int(horizon) != horizon or horizon < 1:
+        raise ValueError(f"the horizon is a whole number of rounds, at least 1; got {horizon}.")
+    return int(horizon)
 
 
 def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:

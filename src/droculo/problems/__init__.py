@@ -15,6 +15,7 @@ from droculo.problems.applications import (
     TieLines,
 )
 from droculo.problems.base import Comparator, Problem
+from droculo.problems.delayed import Delayed
 from droculo.problems.function import from_black_box, from_function
 from droculo.problems.multilinear import MultilinearExtension, SampledExtension
 from droculo.problems.noisy import Noisy
@@ -36,6 +37,7 @@ __all__ = [
     "Comparator",
     "Constant",
     "Coverage",
+    "Delayed",
     "Heterogeneous",
     "Independent",
     "Influence",

@@ -1,13 +1,14 @@
 """Where decisions live: a set is its linear optimization oracle, `argmax(direction)`."""
 
 from droculo.sets.balls import L1Ball, L2Ball, NuclearBall
-from droculo.sets.base import Set
-from droculo.sets.boxes import Box, Knapsack, PartitionMatroid, Simplex, budget, budget_face
+from droculo.sets.base import Cut, Set
+from droculo.sets.boxes import Box, PartitionMatroid, Simplex, budget, budget_face
 from droculo.sets.combinatorial import Birkhoff, SpanningTrees
 from droculo.sets.flows import Flows
 from droculo.sets.geometry import Full, Geometry, Joint, Span, Subspace, ZeroSums
 from droculo.sets.host import Host, HostSet
 from droculo.sets.hull import Hull
+from droculo.sets.knapsack import Knapsack
 from droculo.sets.oracle import from_oracle
 from droculo.sets.polytope import Polytope
 from droculo.sets.wrappers import Image, Product, Shrunk, scaled, translated
@@ -15,6 +16,7 @@ from droculo.sets.wrappers import Image, Product, Shrunk, scaled, translated
 __all__ = [
     "Birkhoff",
     "Box",
+    "Cut",
     "Flows",
     "Full",
     "Geometry",

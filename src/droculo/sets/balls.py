@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.sets.base import Set
+from droculo.sets.base import Cut, Set
 from droculo.sets.geometry import Full, Geometry, Vector
+from droculo.sets.nearest_point import shrunk_to
 
 
 def _check(dim: int, radius: float) -> None:
@@ -48,6 +49,14 @@ class L1Ball(Set):
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return jnp.abs(x).sum() <= self.size + tolerance * self.dim
 
+    def project(self, y: Array) -> Array:
+        y = jnp.asarray(y)
+        return jnp.sign(y) * shrunk_to(jnp.abs(y), jnp.asarray(self.size, y.dtype))
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        return self._cut(x, jnp.sign(x))  # <sign(x), z> <= |z|_1 <= size < |x|_1
+
 
 class L2Ball(Set):
     """{x : |x| <= size}."""
@@ -66,6 +75,14 @@ class L2Ball(Set):
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return jnp.linalg.norm(x) <= self.size + tolerance
+
+    def project(self, y: Array) -> Array:
+        y = jnp.asarray(y)
+        return y / jnp.maximum(1, jnp.linalg.norm(y) / jnp.asarray(self.size, y.dtype))
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        return self._cut(x, x)
 
 
 class NuclearBall(Set):
@@ -89,3 +106,15 @@ class NuclearBall(Set):
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         singular = jnp.linalg.svd(x.reshape(self.shape), compute_uv=False)
         return singular.sum() <= self.size + tolerance * min(self.shape)
+
+    def project(self, y: Array) -> Array:
+        y = jnp.asarray(y)
+        left, singular, right = jnp.linalg.svd(y.reshape(self.shape), full_matrices=False)
+        size = jnp.asarray(self.size, y.dtype)
+        outside = ((left * shrunk_to(singular, size)) @ right).ravel()
+        return jnp.where(singular.sum() <= size, y, outside)  # a point of the ball comes back bit for bit
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        left, _, right = jnp.linalg.svd(x.reshape(self.shape), full_matrices=False)
+        return self._cut(x, (left @ right).ravel())  # spectral norm 1: <., Z> is at most Z's nuclear norm

@@ -1,12 +1,28 @@
 """The one thing every set is: a linear optimization oracle, with a few facts beside it."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from droculo.sets.geometry import Geometry, Subspace, Vector
+
+#: How many units in the last place of the radius are rounding, and no distance from the set.
+ROUNDINGS = 16
+
+
+class Cut(NamedTuple):
+    """What a separation oracle says of a point x: that it is in K, or how a hyperplane parts it from K."""
+
+    inside: Array  # bool
+    normal: Array  # (d,), of any length: <normal, z> < <normal, x> for every z in K; zero where x is inside
+
+
+class NoProjectionError(ValueError):
+    """The set has no known Euclidean projection."""
 
 
 class Set(eqx.Module):
@@ -28,6 +44,33 @@ class Set(eqx.Module):
     @abstractmethod
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         """Whether x is in K, up to `tolerance` in every constraint."""
+
+    def project(self, y: Array) -> Array:
+        """The Euclidean projection: the point of K nearest to y. The library's own algorithms never ask for it."""
+        raise NoProjectionError(
+            f"{type(self).__name__} has no known projection. Use a projection-free method such as Droculo, or override "
+            "project(y) in a set of your own, to return the point nearest to y."
+        )
+
+    def separate(self, x: Array) -> Cut:
+        """Whether x is in K; if not, a normal v with <v, z> < <v, x> for every z in K.
+
+        Unless a set knows better, v leads from the projection of x to x. NaN or infinity in x gives a normal of NaN.
+        """
+        x = jnp.asarray(x)
+        away = x - self.project(x)
+        near = jnp.linalg.norm(away) <= self.rounding(x)
+        return self._cut(x, away, near)
+
+    def rounding(self, x: Array) -> Array:
+        """The tolerance at which `separate` calls a point inside: rounding, in the precision of x."""
+        return jnp.asarray(ROUNDINGS * np.finfo(x.dtype).eps * self.radius, x.dtype)
+
+    def _cut(self, x: Array, normal: Array, near: bool | Array = False) -> Cut:
+        """The answer of `separate`, where `normal` parts x from K unless K contains x, or is `near`."""
+        inside = self.contains(x, self.rounding(x)) | near
+        unknown = jnp.where(jnp.all(jnp.isfinite(x)), 0, jnp.nan)  # a diverged run must be seen, not cut off
+        return Cut(inside, (jnp.where(inside, 0, normal) + unknown).astype(x.dtype))
 
     @property
     def dim(self) -> int:

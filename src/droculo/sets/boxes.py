@@ -9,8 +9,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.sets.base import Set
+from droculo.sets.base import Cut, Set
 from droculo.sets.geometry import Full, Geometry, Vector, ZeroSums
+from droculo.sets.nearest_point import filled_to, filled_up_to, most_violated
 from droculo.sets.select import weight_before
 
 
@@ -58,6 +59,14 @@ class Box(Set):
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return jnp.all((x >= self.lower - tolerance) & (x <= self.upper + tolerance))
 
+    def project(self, y: Array) -> Array:
+        y = jnp.asarray(y)
+        return jnp.clip(y, jnp.asarray(self.lower, y.dtype), jnp.asarray(self.upper, y.dtype))
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        return self._cut(x, most_violated(x, self.lower, self.upper))
+
 
 class Simplex(Set):
     """The probability simplex {x >= 0, sum x = 1}."""
@@ -83,6 +92,15 @@ class Simplex(Set):
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return jnp.all(x >= -tolerance) & (jnp.abs(x.sum() - 1) <= tolerance * self.dim)
+
+    def project(self, y: Array) -> Array:
+        return filled_to(jnp.asarray(y), 1.0)
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        level = jnp.full(self.dim, 1 / np.sqrt(self.dim), x.dtype)
+        beyond = jnp.dot(level, x - 1 / self.dim)
+        return self._cut(x, most_violated(x, 0.0, jnp.inf, (jnp.abs(beyond), jnp.sign(beyond) * level)))
 
 
 class PartitionMatroid(Set):
@@ -110,12 +128,30 @@ class PartitionMatroid(Set):
         return filled if self.bases else jnp.where(direction > 0, filled, 0)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        several = self.capacities.shape[0]
-        sums = jnp.sum(x) if self._one else jax.ops.segment_sum(jnp.asarray(x), self.groups, num_segments=several)
-        slack = self.capacities - sums
+        slack = self.capacities - self._sums(x)
         margin = tolerance * self.dim
         full = (jnp.abs(slack) <= margin) if self.bases else (slack >= -margin)
         return jnp.all(full) & jnp.all((x >= -tolerance) & (x <= 1 + tolerance))
+
+    def project(self, y: Array) -> Array:
+        y = jnp.asarray(y)
+        fill = filled_to if self.bases else filled_up_to
+        totals = jnp.asarray(self.capacities, y.dtype)
+        return fill(y, totals[0]) if self._one else fill(y, totals, groups=jnp.asarray(self.groups))
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        length = jnp.sqrt(self._sums(jnp.ones_like(x)))
+        excess = jnp.atleast_1d((self._sums(x) - self.capacities) / length)
+        worst = jnp.argmax(jnp.abs(excess) if self.bases else excess)
+        beyond = excess[worst]
+        members = jnp.where(self.groups == worst, 1 / jnp.atleast_1d(length)[worst], 0)
+        sign = jnp.sign(beyond) if self.bases else 1
+        return self._cut(x, most_violated(x, 0.0, 1.0, (sign * beyond, sign * members)))
+
+    def _sums(self, x: Array) -> Array:
+        several = self.capacities.shape[0]
+        return jnp.sum(x) if self._one else jax.ops.segment_sum(jnp.asarray(x), self.groups, num_segments=several)
 
     def _capacity_of_each(self, dtype: np.dtype) -> Array:
         capacities = jnp.asarray(self.capacities, dtype)
@@ -140,59 +176,6 @@ def budget(dim: int, total: float) -> PartitionMatroid:
 def budget_face(dim: int, total: float) -> PartitionMatroid:
     """{0 <= x <= 1, sum x = total}, for any real total between 0 and dim."""
     return PartitionMatroid(np.zeros(dim, int), [total], bases=True)
-
-
-class Knapsack(Set):
-    """{0 <= x <= 1, weights.x <= capacity} with non-negative weights; its oracle is the fractional greedy rule."""
-
-    weights: Vector
-    capacity: Vector
-    geometry: Geometry
-
-    def __init__(self, weights: ArrayLike, capacity: float):
-        self.weights = np.asarray(weights, np.float64)
-        self.capacity = np.asarray(capacity, np.float64)
-        if self.weights.ndim != 1 or not np.all(np.isfinite(self.weights) & (self.weights >= 0)):
-            raise ValueError("Knapsack needs a vector of finite, non-negative weights; got " + f"{weights!r}.")
-        if not 0 < capacity < np.inf or not np.any(self.weights > 0):
-            raise ValueError(f"Knapsack needs a positive, finite capacity and some positive weight; got {capacity}.")
-        # A ball around s*(1,...,1) touches x >= 0, x <= 1 and the knapsack's own plane, whichever comes first.
-        total, norm = float(self.weights.sum()), float(np.linalg.norm(self.weights))
-        middle = min(0.5, float(capacity) / (total + norm))
-        dim = len(self.weights)
-        self.geometry = Geometry(
-            dim=dim,
-            radius=_knapsack_radius(self.weights, float(capacity)),
-            subspace=Full(dim),
-            center=middle,
-            inner_radius=middle,
-            anchor=0.0,
-            origin=0.0,
-            contains_origin=True,
-            down_closed=True,
-        )
-
-    def argmax(self, direction: Array) -> Array:
-        direction = direction * 1.0  # whole numbers too
-        heavy = self.weights > 0
-        density = jnp.where(heavy, direction / jnp.where(heavy, self.weights, 1), jnp.inf)
-        density = jnp.where(direction > 0, density, -jnp.inf)
-        spent = weight_before(density, jnp.asarray(self.weights, direction.dtype))
-        room = (self.capacity - spent) / jnp.where(heavy, self.weights, 1)
-        return jnp.where(direction > 0, jnp.where(heavy, jnp.clip(room, 0, 1), 1), 0).astype(direction.dtype)
-
-    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        margin = tolerance * (1 + self.weights.sum())
-        inside = jnp.all((x >= -tolerance) & (x <= 1 + tolerance))
-        return inside & (jnp.dot(self.weights, x) <= self.capacity + margin)
-
-
-def _knapsack_radius(weights: Vector, capacity: float) -> float:
-    """The largest norm over a relaxation: for 0 <= x <= 1, |x|^2 <= sum x, and a greedy filling maximises sum x."""
-    lightest_first = np.sort(weights)
-    spent = np.cumsum(lightest_first) - lightest_first
-    room = np.divide(capacity - spent, lightest_first, where=lightest_first > 0, out=np.ones_like(spent))
-    return float(np.sqrt(np.clip(room, 0, 1).sum()))
 
 
 def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bool) -> Geometry:

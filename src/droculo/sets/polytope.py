@@ -11,9 +11,12 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
+from droculo.sets.base import Cut
 from droculo.sets.geometry import Full, Geometry, Span, Subspace, Vector
-from droculo.sets.host import Host, HostSet
+from droculo.sets.host import Host, HostSet, ask
 from droculo.sets.inequalities import inner_ball, least_max, tight_rows
+from droculo.sets.nearest_point import most_violated
+from droculo.sets.quadratic_program import QuadraticProgram
 
 
 class _Simplex(Host):
@@ -100,6 +103,7 @@ class Polytope(HostSet):
     lower: Vector
     upper: Vector
     host: Host = eqx.field(static=True)
+    program: QuadraticProgram = eqx.field(static=True)
     geometry: Geometry
 
     quick_membership: ClassVar[bool] = True
@@ -131,6 +135,8 @@ class Polytope(HostSet):
         outer = np.concatenate([self.b, self.b_eq])
         self.host = _Simplex(matrix[: len(inner)], inner, outer, self.lower, self.upper)
         self.geometry = self._polytope_geometry(matrix, limits, equal)
+        size = float(self.geometry.radius)
+        self.program = QuadraticProgram(matrix[: len(inner)], inner, outer, self.lower, self.upper, size)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         margin = tolerance * np.sqrt(self.dim)
@@ -138,6 +144,22 @@ class Polytope(HostSet):
         level = jnp.abs(self.A_eq @ x - self.b_eq) <= margin * (1e-300 + _norms(self.A_eq))
         between = (x >= self.lower - tolerance) & (x <= self.upper + tolerance)
         return jnp.all(below) & jnp.all(level) & jnp.all(between)
+
+    def project(self, y: Array) -> Array:
+        """The point of K nearest to y, by a quadratic program on the host. It needs the extra `droculo[qp]`."""
+        self.program.require()  # here, where the error is read, and not inside a callback
+        return ask(self.program.answer, y, self.dim)
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        rows = jnp.concatenate([self.A, self.A_eq, -self.A_eq])  # an equality is two inequalities
+        if not len(rows):
+            return self._cut(x, most_violated(x, self.lower, self.upper))
+        excess = rows @ x - jnp.concatenate([self.b, self.b_eq, -self.b_eq])
+        norms = _norms(rows)
+        distances = jnp.where(norms > 0, excess / jnp.where(norms > 0, norms, 1), -jnp.inf)  # zeros hold everywhere
+        worst = jnp.argmax(distances)
+        return self._cut(x, most_violated(x, self.lower, self.upper, (distances[worst], rows[worst] / norms[worst])))
 
     def _polytope_geometry(self, matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> Geometry:
         dim = matrix.shape[1]

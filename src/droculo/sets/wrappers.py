@@ -9,7 +9,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.precision import double
-from droculo.sets.base import Set
+from droculo.sets.base import Cut, Set
 from droculo.sets.geometry import Geometry, Joint, Vector
 
 
@@ -40,6 +40,16 @@ class Image(Set):
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return self.base.contains((x - self.offset) / self.scale, jnp.asarray(tolerance / self.scale))
+
+    def project(self, y: Array) -> Array:
+        y = jnp.asarray(y)
+        before = ((y - self.offset) / self.scale).astype(y.dtype)
+        return (self.base.project(before) * self.scale + self.offset).astype(y.dtype)
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        found = self.base.separate(((x - self.offset) / self.scale).astype(x.dtype))
+        return self._cut(x, found.normal, found.inside)  # moving far away costs digits: the base alone is too strict
 
     def _image_geometry(self) -> Geometry:
         known = self.base.geometry
@@ -126,6 +136,12 @@ class Shrunk(Set):
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return self.image.contains(x, tolerance)
 
+    def project(self, y: Array) -> Array:
+        return self.image.project(y)
+
+    def separate(self, x: Array) -> Cut:
+        return self.image.separate(x)
+
 
 class Product(Set):
     """The product of several sets, their coordinates one after another."""
@@ -172,3 +188,12 @@ class Product(Set):
         pieces = jnp.split(jnp.asarray(x), self.ends)
         inside = [p.contains(piece, tolerance) for p, piece in zip(self.parts, pieces, strict=True)]
         return jnp.all(jnp.stack(inside))
+
+    def project(self, y: Array) -> Array:
+        pieces = jnp.split(jnp.asarray(y), self.ends)
+        return jnp.concatenate([p.project(piece) for p, piece in zip(self.parts, pieces, strict=True)])
+
+    def separate(self, x: Array) -> Cut:
+        pieces = jnp.split(jnp.asarray(x), self.ends)
+        inside, normals = zip(*(p.separate(piece) for p, piece in zip(self.parts, pieces, strict=True)), strict=True)
+        return Cut(jnp.all(jnp.stack(inside)), jnp.concatenate(normals))  # the parts that hold their piece add nothing

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms import Algorithm, Played
+from droculo.algorithms import Algorithm, Played, Spent
 from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.sets import Set
@@ -33,8 +33,7 @@ class Bill(NamedTuple):
     """What a stretch cost every agent."""
 
     messages: Array
-    loo_calls: Array
-    unmet: Array
+    spent: Spent
 
 
 class Kept(NamedTuple):
@@ -122,7 +121,7 @@ def _blocks(
             return state, spent, kept
 
         new, spent, kept = jax.vmap(live, axis_name=AXIS)(world.agents, keys, states)
-        return new, Bill(_messages(world, for_network, block), spent.loo_calls, spent.unmet), kept
+        return new, Bill(_messages(world, for_network, block), spent), kept
 
     def body(i: Array, carry: tuple[Any, Bill, Kept | None]) -> tuple[Any, Bill, Kept | None]:
         states, bill, buffers = carry
@@ -134,7 +133,9 @@ def _blocks(
     like = jax.eval_shape(one, start, states)[2]
     buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
     nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
-    return jax.lax.fori_loop(0, count, body, (states, Bill(nothing, nothing, nothing), buffers))
+    return jax.lax.fori_loop(
+        0, count, body, (states, Bill(nothing, Spent(nothing, nothing, nothing, nothing)), buffers)
+    )
 
 
 def _play(

@@ -39,6 +39,18 @@ def as_keys(key: Array | int) -> tuple[Array, bool]:
     return (key, True) if key.ndim == 1 else (key[None], False)
 
 
+def as_rounds(rounds: int | None, horizon: int) -> int:
+    """How many rounds to play: all of them unless told otherwise."""
+    if rounds is None:
+        return horizon
+    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or not 1 <= rounds <= horizon:
+        raise ValueError(
+            f"rounds is a whole number from 1 to the algorithm's horizon, {horizon}; got {rounds!r}. Design the algorithm "
+            "for a longer horizon, or wrap its design in droculo.Anytime."
+        )
+    return int(rounds)
+
+
 def check(
     problem: Problem, algorithm: Algorithm, network: Network, identities: NDArray[np.int64], kind: np.dtype
 ) -> None:

@@ -13,13 +13,23 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from droculo.algorithms import Algorithm
+from droculo.algorithms import Algorithm, Anytime
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.simulator.checkpoint import Checkpoint, fingerprint
 from droculo.simulator.engine import Shape, World, begin, stretch
-from droculo.simulator.inputs import as_identities, as_keys, cast, check, check_answers, check_finite, check_inside
+from droculo.simulator.inputs import (
+    as_identities,
+    as_keys,
+    as_rounds,
+    cast,
+    check,
+    check_answers,
+    check_finite,
+    check_inside,
+)
+from droculo.simulator.phases import in_phases
 from droculo.simulator.room import make_room
 from droculo.simulator.trajectory import Ledger, Record, Trajectory
 
@@ -40,10 +50,11 @@ class Piece(NamedTuple):
 
 def simulate(
     problem: Problem,
-    algorithm: Algorithm,
+    algorithm: Algorithm | Anytime,
     network: Network,
     *,
     key: Array | int,
+    rounds: int | None = None,
     record: Record | None = None,
     checkpoint: Checkpoint | None = None,
     agents: ArrayLike | None = None,
@@ -53,7 +64,8 @@ def simulate(
     """Play `algorithm` on every node of `network` against `problem`, and return what happened.
 
     `key` is a JAX random key (or a whole number to make one from), or a batch of keys: one run for each, compiled and
-    run together. `agents` says which function and which random stream each node has: 0, 1, ..., N-1 by default.
+    run together. `rounds`: play so many rounds only, by default the algorithm's horizon; an `Anytime` has none, and
+    needs them. `agents` says which function and which random stream each node has: 0, 1, ..., N-1 by default.
     `progress`: show a bar; by default only when the run takes more than a few seconds. Same key, same result.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
@@ -69,11 +81,17 @@ def simulate(
         "problem",
         "Pass for example droculo.problems.TopB.random(...), or problems.from_function(...).",
     )
-    expect(algorithm, Algorithm, "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...).")
+    expect(
+        algorithm, (Algorithm, Anytime), "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...)."
+    )
     expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.connect(graph).")
     expect(record, (Record, type(None)), "record", "Pass for example droculo.Record(every=10).")
     expect(checkpoint, (Checkpoint, type(None)), "checkpoint", "Pass droculo.Checkpoint(folder).")
     record = record or Record()
+    if isinstance(algorithm, Anytime):
+        options: dict[str, Any] = {"record": record, "agents": agents, "dtype": dtype, "progress": progress}
+        return in_phases(simulate, problem, algorithm, network, key, rounds, checkpoint, options)
+    rounds = as_rounds(rounds, algorithm.horizon)
     keys, batched = as_keys(key)
     identities = as_identities(agents, network.n_agents)
     kind = np.dtype(dtype)
@@ -85,10 +103,10 @@ def simulate(
         world = World(*parts, jnp.asarray(identities))
         check_answers(world)
         states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *leaf.shape)), begin(world))
-        plan = _pieces(algorithm, record)
+        plan = _pieces(algorithm, rounds, record)
         saved: list[dict[str, np.ndarray]] = []
         if checkpoint is not None:
-            given = (problem, algorithm, network, identities, jax.random.key_data(keys), record, str(kind))
+            given = (problem, algorithm, rounds, network, identities, jax.random.key_data(keys), record, str(kind))
             first = (world, plan[0].shape, states, keys, jnp.asarray(0), jnp.asarray(1))
             program = eqx.filter_make_jaxpr(stretch.__wrapped__)(*first)[0]
             identity = fingerprint(given, _behaviour(problem, identities), program=program)
@@ -101,7 +119,7 @@ def simulate(
         played = sum(piece.rounds for piece in plan[: len(saved)])
         patience = 3.0 if progress is None else 0.0
         with tqdm(
-            total=algorithm.horizon,
+            total=rounds,
             initial=played,
             unit=" rounds",
             delay=patience,
@@ -122,7 +140,7 @@ def simulate(
                 saved.append(arrays)
                 bar.update(piece.rounds)
         states = jax.tree.map(np.asarray, states)
-    return _assemble(algorithm, record, identities, states, saved, batched, kind, time.perf_counter() - began)
+    return _assemble(algorithm, rounds, record, identities, states, saved, batched, kind, time.perf_counter() - began)
 
 
 def _behaviour(problem: Problem, identities: NDArray[np.int64]) -> list[Array]:
@@ -133,10 +151,10 @@ def _behaviour(problem: Problem, identities: NDArray[np.int64]) -> list[Array]:
     return corners + [problem.value(i, t, sum(corners[1:], corners[0]) / 3) for i, t in asked]
 
 
-def _pieces(algorithm: Algorithm, record: Record) -> list[Piece]:
+def _pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
     """Equal stretches of full blocks, then the last and shorter block if there is one."""
     length = algorithm.block * algorithm.slot
-    blocks, rest = divmod(algorithm.horizon, length)
+    blocks, rest = divmod(rounds, length)
     pieces = []
     if blocks:
         capacity = -(-blocks // PIECES)
@@ -152,7 +170,8 @@ def _pieces(algorithm: Algorithm, record: Record) -> list[Piece]:
 
 def _to_host(bill: Any, kept: Any, piece: Piece) -> dict[str, np.ndarray]:
     """The piece's numbers as NumPy arrays: seeds first, then recorded rounds, then agents."""
-    arrays = {name: np.asarray(value).astype(np.int64) for name, value in bill._asdict().items()}
+    costs = {"messages": bill.messages, **vars(bill.spent)}
+    arrays = {name: np.asarray(value).astype(np.int64) for name, value in costs.items()}
     if kept is None:
         return arrays
     # Buffers are (seeds, blocks, agents, rounds of the block, ...); rounds and agents change places.
@@ -169,6 +188,7 @@ def _to_host(bill: Any, kept: Any, piece: Piece) -> dict[str, np.ndarray]:
 
 def _assemble(
     algorithm: Algorithm,
+    rounds: int,
     record: Record,
     identities: NDArray[np.int64],
     states: Any,
@@ -189,8 +209,8 @@ def _assemble(
 
     length = algorithm.block * algorithm.slot
     same = np.ones_like(total("messages"))
-    exchanges = -(-algorithm.horizon // length) * algorithm.exchanges * same
-    slots = -(-algorithm.horizon // algorithm.slot)
+    exchanges = -(-rounds // length) * algorithm.exchanges * same
+    slots = -(-rounds // algorithm.slot)
     queries = slots * _questions(algorithm) * same
     ledger = Ledger(
         exchanges=exchanges,
@@ -200,10 +220,12 @@ def _assemble(
         gradient_queries=queries * (algorithm.order == 1),
         value_queries=queries * (algorithm.order == 0),
         unmet=total("unmet"),
+        projections=total("projections"),
+        separations=total("separations"),
         seconds=seconds,
     )
     return Trajectory(
-        horizon=algorithm.horizon,
+        horizon=rounds,
         rounds=np.concatenate([s["rounds"] for s in saved]) if record.every else np.zeros(0, np.int64),
         actions=joined("actions"),
         decisions=joined("decisions"),

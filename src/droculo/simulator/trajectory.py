@@ -40,7 +40,9 @@ class Ledger:
     loo_calls: NDArray[np.int64]
     gradient_queries: NDArray[np.int64]
     value_queries: NDArray[np.int64]
-    unmet: NDArray[np.int64]  # projections that stopped before their tolerance
+    unmet: NDArray[np.int64]  # infeasible projections that stopped before their tolerance
+    projections: NDArray[np.int64]  # Euclidean projections, which only some rivals need
+    separations: NDArray[np.int64]  # calls of a separation oracle, likewise
     seconds: float
 
     def mean(self) -> dict[str, float]:

@@ -175,14 +175,16 @@ class _Watching:
 def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
     """One agent, step by step without compilation, against what the algorithm says of itself."""
     asked: list[int] = []
+    projected: list[int] = []
+    separated: list[int] = []
     counted: Algorithm = jax.tree.map(
-        lambda leaf: _Counting(leaf, asked) if isinstance(leaf, Set) else leaf,
+        lambda leaf: _Counting(leaf, asked, projected, separated) if isinstance(leaf, Set) else leaf,
         algorithm,
         is_leaf=lambda leaf: isinstance(leaf, Set),
     )
     ports = _Watching(problem)
     state = counted.init()
-    said = 0
+    said = [0, 0, 0]
     with jax.disable_jit():
         for block in range(UPDATES):
             start = jnp.asarray(block * algorithm.block * algorithm.slot)
@@ -190,9 +192,12 @@ def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
             # The other slots of the block would ask as often; their shares are not needed to count.
             scaled = jax.tree.map(lambda leaf: algorithm.block * leaf, share)
             state, spent = counted.update(ports, state, scaled)
-            said += int(spent.loo_calls)
+            bill = (spent.loo_calls, spent.projections, spent.separations)
+            said = [total + int(more) for total, more in zip(said, bill, strict=True)]
             assert played.actions.shape == (algorithm.slot, problem.set.dim), "a slot has one action for each round."
-    assert said == len(asked), f"the algorithm reports {said} LOO calls and made {len(asked)}."
+    made = [len(asked), len(projected), len(separated)]
+    for what, claimed, really in zip(("LOO calls", "projections", "separations"), said, made, strict=True):
+        assert claimed == really, f"the algorithm reports {claimed} {what} and made {really}."
     assert len(ports.sent) == UPDATES * algorithm.exchanges, (
         f"the algorithm declares {algorithm.exchanges} exchanges an update; {UPDATES} updates made {len(ports.sent)}."
     )

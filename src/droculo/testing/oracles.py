@@ -12,6 +12,7 @@ import numpy as np
 from droculo.oracles import InfeasibleProjection, Projection, lemma_bound
 from droculo.precision import double
 from droculo.sets import Set
+from droculo.sets.base import Cut
 from droculo.sets.geometry import Vector
 from droculo.testing.points import all_inside, random_points
 
@@ -84,6 +85,8 @@ class _Counting(Set):
 
     base: Set
     asked: list = eqx.field(static=True)
+    projected: list = eqx.field(static=True, default_factory=list)
+    separated: list = eqx.field(static=True, default_factory=list)
 
     @property
     def geometry(self):  # type: ignore[no-untyped-def]
@@ -100,6 +103,14 @@ class _Counting(Set):
 
     def contains(self, x: jax.Array, tolerance: float | jax.Array = 1e-9) -> jax.Array:
         return self.base.contains(x, tolerance)
+
+    def project(self, y: jax.Array) -> jax.Array:
+        self.projected.append(1)
+        return self.base.project(y)
+
+    def separate(self, x: jax.Array) -> Cut:
+        self.separated.append(1)
+        return self.base.separate(x)
 
 
 def _check_count(oracle: InfeasibleProjection, set_: Set, x0: Vector, y0: Vector, eps: float) -> None:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from droculo.precision import double
-from droculo.sets.base import Set
+from droculo.sets.base import Cut, NoProjectionError, Set
 from droculo.sets.geometry import Vector
 from droculo.sets.search import HostOracle
 from droculo.sets.wrappers import Shrunk
@@ -25,7 +25,8 @@ def check_set(
     """Raise an AssertionError, in a full sentence, for the first part of the contract that `set_` breaks.
 
     `reference(c)` is the optimal value max <c, x> over the set, found in another way (by an LP, say). Facts
-    that the set does not know are passed over. `samples` is the number of random directions.
+    that the set does not know are passed over, and so are a projection and a separation oracle that it does not have.
+    `samples` is the number of random directions.
     """
     rng = np.random.default_rng(seed)
     with double():
@@ -37,6 +38,7 @@ def check_set(
 
         _check_ties(set_, oracle, rng)
         _check_points(set_, vertices, rng)
+        _check_nearest(set_, vertices, rng)
         if set_.geometry.subspace is not None:
             sphere, projection = _check_subspace(set_, oracle, vertices, rng)
             if set_.geometry.inner_radius is not None:
@@ -47,6 +49,7 @@ def check_set(
 _contains = eqx.filter_jit(lambda set_, x, tolerance: set_.contains(x, tolerance))
 _argmax = eqx.filter_jit(lambda set_, direction: set_.argmax(direction))
 _argmaxes = eqx.filter_jit(lambda set_, directions: jax.vmap(set_.argmax)(directions))
+_asked = eqx.filter_jit(lambda set_, points, names: {name: jax.vmap(getattr(set_, name))(points) for name in names})
 _projections = eqx.filter_jit(lambda space, vectors: jax.vmap(space.project)(vectors))
 _samples = eqx.filter_jit(lambda space, keys, dim: jax.vmap(lambda key: space.sample(key, dim))(keys))
 
@@ -132,6 +135,75 @@ def _check_points(set_: Set, vertices: Vector, rng: np.random.Generator) -> None
         for vertex in vertices:
             assert np.all(vertex >= -1e-8 * size), "a set that states down_closed must lie in the positive orthant."
             _inside(set_, vertex * rng.random(set_.dim), "a point below a point of a set that states down_closed")
+
+
+def _check_nearest(set_: Set, vertices: Vector, rng: np.random.Generator) -> None:
+    """Projection and separation, where the set has them; one program answers for both."""
+    names = tuple(name for name in ("project", "separate") if _has(set_, name))
+    if not names:
+        return
+    # Near, far and very far points, one of them NaN; as many as the vertices, so that nothing is compiled anew.
+    reach = float(set_.radius) * rng.choice([0.1, 1.0, 10.0], (len(vertices), 1)) / np.sqrt(set_.dim)
+    points = vertices * rng.random((len(vertices), 1)) + reach * rng.standard_normal(vertices.shape)
+    points[-1, 0] = np.nan
+    for dtype in (np.float64, np.float32):
+        for name, found in _asked(set_, jnp.asarray(points, dtype), names).items():
+            told = found.normal if isinstance(found, Cut) else found
+            assert (told.shape, told.dtype) == (points.shape, dtype), (
+                f"{name} must keep the shape and precision of its argument; got {told.shape[1:]} {told.dtype} for "
+                f"{points.shape[1:]} {np.dtype(dtype)}."
+            )
+            assert np.any(np.isnan(told[-1])), f"{name} must answer NaN with NaN; got {told[-1].tolist()}."
+            sent = points[:-1].astype(dtype).astype(np.float64)
+            if isinstance(found, Cut):
+                _check_cuts(set_, sent, Cut(found.inside[:-1], found.normal[:-1]))
+            else:
+                _check_projections(set_, sent, np.asarray(told[:-1], np.float64), names, dtype)
+
+
+def _has(set_: Set, name: str) -> bool:
+    try:
+        eqx.filter_eval_shape(getattr(set_, name), jnp.zeros(set_.dim))
+    except (NoProjectionError, ImportError):  # none is known, or the extra that finds it is not installed
+        return False
+    return True
+
+
+def _check_projections(set_: Set, y: Vector, near: Vector, names: tuple[str, ...], dtype: type) -> None:
+    """p is in K, and <y - p, z - p> <= 0 for every z in K: only the nearest point is like this."""
+    eps = float(np.finfo(dtype).eps)
+    size = float(set_.radius) + np.linalg.norm(y, axis=1)
+    away = y - near
+    ahead = np.asarray(_argmaxes(set_, jnp.asarray(np.vstack([away, away[:1]]))))[:-1]
+    gains = np.sum(away * (ahead - near), axis=1)
+    # Rounding in the answer, and an oracle that is exact to 1e-9 only.
+    allowed = size * (100 * eps * size + max(1e-9, 100 * eps) * np.linalg.norm(away, axis=1))
+    for point, answer, gain, most in zip(y, near, gains, allowed, strict=True):
+        _inside(set_, answer, f"project of {point.tolist()}", tolerance=max(1e-8, 1000 * eps))
+        assert gain <= most, (
+            f"project does not find the nearest point p: max <y - p, z - p> is {gain}, and not 0, for y = {point.tolist()}."
+        )
+    again = np.asarray(_asked(set_, jnp.asarray(np.vstack([near, near[:1]]), dtype), names)["project"])[:-1]
+    moved = float(np.max(np.linalg.norm(again - near, axis=1) / size))
+    assert moved <= max(1e-8, 100 * eps), f"project moves a point of the set by {moved} of the radius."
+
+
+def _check_cuts(set_: Set, x: Vector, cut: Cut) -> None:
+    """A point that is clearly outside is parted from every point of K; one that is clearly inside is called so."""
+    size = float(set_.radius)
+    eps = float(np.finfo(cut.normal.dtype).eps)
+    surely, maybe = (
+        np.array([bool(_contains(set_, jnp.asarray(point), jnp.asarray(share * size))) for point in x])
+        for share in (eps, max(1e-7, 100 * eps))
+    )
+    inside, normal = np.asarray(cut.inside), np.asarray(cut.normal, np.float64)
+    assert not np.any(surely & ~inside), "separate says outside of a point that contains holds."
+    assert not np.any(inside & ~maybe), "separate says inside of a point that contains does not hold."
+    assert not np.any(normal[inside]), "the normal must be zero where the point is inside."
+    beyond = np.asarray(_argmaxes(set_, jnp.asarray(np.vstack([normal, normal[:1]]))))[:-1]
+    gaps = np.sum(normal * (x - beyond), axis=1)
+    worst = float(np.min(gaps[~maybe], initial=np.inf))
+    assert worst > 0, f"the normal does not part a point from the set: <v, x> - max <v, z> is {worst}."
 
 
 def _check_subspace(set_: Set, oracle: HostOracle, vertices: Vector, rng: np.random.Generator) -> tuple[Vector, Vector]:

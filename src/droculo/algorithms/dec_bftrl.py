@@ -1,0 +1,158 @@
+"""Dec-BFTRL (arXiv 2608.30271): follow the regularized leader behind a barrier, with a separation oracle and no LOO.
+
+Certain: one d-vector sent a round, O(log T) calls of the separation oracle, regret T^(1/2). Reconstructed: the constants
+nu = 1 and mu = (2 kappa G/R) sqrt(2 T (1 + 1/delta)), delta = 1 - |W - J|, kappa = R/r; mu is divided by the scale of the
+step, as for all methods here.
+
+    paper      here
+    K, x0      domain, its center
+    r, R       inner_radius, reach (K - x0 lies in the ball of radius R)
+    theta, u   state.slope, state.leader
+    p, s       state.offset, state.ray: GaugeDist of the leader
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from droculo.algorithms.base import Algorithm, Played, Ports, Spent
+from droculo.algorithms.schedules import Scales, whole_horizon
+from droculo.feedback import full_information
+from droculo.linearizations import Linearization, Setting
+from droculo.sets import Set
+from droculo.sets.geometry import Vector
+
+#: halvings after which nothing is left of an interval in double precision
+HALVINGS = 60
+
+
+class BFTRLState(eqx.Module):
+    """What an agent carries from round to round."""
+
+    slope: Array  # the mixed sum of losses
+    leader: Array  # u, in the ball of radius R
+    offset: Array  # p, in K - x0: the leader pulled back into K
+    ray: Array  # s: how the gauge distance grows at the leader
+
+
+class DecBFTRL(Algorithm):
+    """One agent of Dec-BFTRL. Make it with `DecBFTRL.design`.
+
+    >>> from droculo import problems
+    >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
+    >>> DecBFTRL.design(problem.setting, horizon=1024, mixing_rate=0.5).payload
+    6
+    """
+
+    domain: Set
+    link: Linearization
+    reach: Vector
+    curvature: Vector  # mu
+    precision: Vector  # 1/T
+    horizon: int = eqx.field(static=True)
+    block: int = eqx.field(static=True, default=1)
+    slot: int = eqx.field(static=True, default=1)
+    order: int = eqx.field(static=True, default=1)
+    exchanges: int = eqx.field(static=True, default=1)
+
+    @classmethod
+    def design(cls, setting: Setting, *, horizon: int, mixing_rate: float, scales: Scales | None = None) -> DecBFTRL:
+        """For any case whose gradients can be asked for anywhere, on a set that can separate.
+
+        `mixing_rate`: |W - J|, the network's second largest singular value (`network.mixing_rate`).
+        """
+        T, domain = whole_horizon(horizon), setting.set
+        jax.eval_shape(domain.separate, jnp.zeros(domain.dim))  # raises where it cannot
+        if not 0 <= mixing_rate < 1:
+            raise ValueError(f"the mixing rate |W - J| lies in [0, 1); got {mixing_rate}. Pass network.mixing_rate.")
+        R, r = float(domain.radius) + float(np.linalg.norm(domain.center)), float(domain.inner_radius)
+        bound = 2 * R / r * float(setting.bounds.gradient)
+        step = (scales or Scales()).step_for(full_information())
+        mu = bound / R * np.sqrt(2 * T * (1 + 1 / (1 - mixing_rate))) / step
+        return cls(domain, setting.linearization.on(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T), T)
+
+    @property
+    def payload(self) -> int:
+        return self.domain.dim
+
+    def init(self) -> BFTRLState:
+        nothing = jnp.zeros_like(jnp.asarray(self.domain.center))
+        return BFTRLState(nothing, nothing, nothing, nothing)
+
+    def decision(self, state: BFTRLState) -> Array:
+        return jnp.asarray(self.domain.center) + state.offset
+
+    def play(self, ports: Ports, state: BFTRLState, start: Array, length: int, key: Array) -> tuple[Array, Played]:
+        w = self.decision(state)
+        z = self.link.quantile(jax.random.uniform(jax.random.fold_in(key, start), (), w.dtype))
+        played = Played(self.link.action(w)[None], start[None], self.link.query(w, z)[None])
+        return self.link.pull(w, z, ports.ask(played, 1)[0]), played
+
+    def update(self, ports: Ports, state: BFTRLState, total: Array) -> tuple[BFTRLState, Spent]:
+        loss = -self.domain.subspace.project(total)
+        outward = jnp.dot(loss, state.leader) < 0
+        loss = loss - jnp.where(outward, jnp.dot(loss, state.offset), 0) * state.ray
+        slope = ports.mix(state.slope) + loss
+        leader = self._leader(slope)
+        gauge = gauge_distance(self.domain, leader, jnp.asarray(self.precision))
+        return BFTRLState(slope, leader, gauge.share * leader, gauge.ray), Spent(separations=gauge.calls)
+
+    def _leader(self, slope: Array) -> Array:
+        """argmin over |u| < R of -log(R^2 - |u|^2) + mu/2 |u|^2 + <slope, u>: against the slope, by a root in [0, R)."""
+        steepness = jnp.linalg.norm(slope)
+
+        def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = ends
+            s = (low + high) / 2
+            rising = 2 * s / (self.reach**2 - s**2) + self.curvature * s < steepness
+            return jnp.where(rising, s, low), jnp.where(rising, high, s)
+
+        start = (jnp.zeros_like(steepness), jnp.asarray(self.reach, slope.dtype))
+        length, _ = jax.lax.fori_loop(0, HALVINGS, halve, start)
+        return -length * slope / jnp.where(steepness > 0, steepness, 1)
+
+
+class Gauge(NamedTuple):
+    """Where the ray from x0 through x0 + u leaves K."""
+
+    share: Array  # a: the largest share of u found in K - x0, 1 if u itself is; 1/a - 1 is the gauge distance
+    ray: Array  # s: a subgradient of the gauge distance there, 0 if u is in K - x0
+    calls: Array
+
+
+def gauge_distance(domain: Set, u: Array, precision: Array) -> Gauge:
+    """GaugeDist: bisection along u with the separation oracle, until r^2 precision/(2 |u|^2)."""
+    center, r = jnp.asarray(domain.center), jnp.asarray(domain.inner_radius)
+    square = jnp.dot(u, u)
+    width = r**2 * precision / (2 * jnp.where(square > 0, square, 1))
+    # Below rounding nothing can be halved; and the ball of radius r is known to lie in K.
+    width = jnp.maximum(width, 4 * float(np.finfo(u.dtype).eps))
+    first = domain.separate(center + u)
+
+    def wide(ends: Any) -> Array:
+        low, high, _, _ = ends
+        return high - low > width
+
+    def halve(ends: Any) -> Any:
+        low, high, normal, calls = ends
+        share = (low + high) / 2
+        cut = domain.separate(center + share * u)
+        return (
+            jnp.where(cut.inside, share, low),
+            jnp.where(cut.inside, high, share),
+            jnp.where(cut.inside, normal, cut.normal),
+            calls + 1,
+        )
+
+    one = jnp.ones((), u.dtype)
+    start = (jnp.where(first.inside, one, 0), one, first.normal, jnp.ones((), jnp.int32))
+    low, high, normal, calls = jax.lax.while_loop(wide, halve, start)
+    along = high * jnp.dot(normal, u)
+    ray = jnp.where(first.inside, 0, normal / jnp.where(along != 0, along, 1))
+    return Gauge(low, ray, calls)

@@ -1,0 +1,69 @@
+"""DOBGA, decentralized online boosted gradient ascent (Zhang et al. 2023): one Euclidean projection in every round.
+
+Certain: x <- project(mix(x) + eta (1 - e^-gamma)/gamma grad f(Z x)), one exchange and one projection a round, regret
+T^(1/2) for monotone functions on a set with 0. Ours: the same step with any other linearization (the boosted gradient is
+its signal, the factor its beta), so that concave functions give decentralized online gradient ascent; and the constant
+in eta = R/(G sqrt T), from the rule that Droculo follows too.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from droculo.algorithms.base import Algorithm, Played, Ports, Spent
+from droculo.algorithms.schedules import Scales, whole_horizon
+from droculo.feedback import full_information
+from droculo.linearizations import Linearization, Setting
+from droculo.sets import Set
+from droculo.sets.geometry import Vector
+
+
+class DOBGA(Algorithm):
+    """One agent of DOBGA. Make it with `DOBGA.design`.
+
+    >>> from droculo import problems
+    >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
+    >>> DOBGA.design(problem.setting, horizon=1024).payload
+    6
+    """
+
+    domain: Set
+    link: Linearization
+    step_size: Vector
+    horizon: int = eqx.field(static=True)
+    block: int = eqx.field(static=True, default=1)
+    slot: int = eqx.field(static=True, default=1)
+    order: int = eqx.field(static=True, default=1)
+    exchanges: int = eqx.field(static=True, default=1)
+
+    @classmethod
+    def design(cls, setting: Setting, *, horizon: int, scales: Scales | None = None) -> DOBGA:
+        """For any case whose gradients can be asked for anywhere, on a set that can project."""
+        T = whole_horizon(horizon)
+        jax.eval_shape(setting.set.project, jnp.zeros(setting.set.dim))  # raises where it cannot
+        scale = (scales or Scales()).step_for(full_information())
+        step = scale * float(setting.set.radius) / (float(setting.bounds.gradient) * np.sqrt(T))
+        return cls(setting.set, setting.linearization.on(setting.set), np.asarray(step), T)
+
+    @property
+    def payload(self) -> int:
+        return self.domain.dim
+
+    def init(self) -> Array:
+        return jnp.asarray(self.domain.center)
+
+    def decision(self, state: Array) -> Array:
+        return state
+
+    def play(self, ports: Ports, state: Array, start: Array, length: int, key: Array) -> tuple[Array, Played]:
+        z = self.link.quantile(jax.random.uniform(jax.random.fold_in(key, start), (), state.dtype))
+        played = Played(self.link.action(state)[None], start[None], self.link.query(state, z)[None])
+        return self.link.pull(state, z, ports.ask(played, 1)[0]), played
+
+    def update(self, ports: Ports, state: Array, total: Array) -> tuple[Array, Spent]:
+        y = ports.mix(state) + self.step_size * self.link.beta * total
+        return self.domain.project(y), Spent(projections=jnp.ones((), jnp.int32))

@@ -1,0 +1,63 @@
+"""Runs of unknown length: one simulation after the other, joined into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+
+from droculo.algorithms import Anytime
+from droculo.networks import Network
+from droculo.problems import Delayed, Problem
+from droculo.simulator.checkpoint import Checkpoint
+from droculo.simulator.inputs import as_keys
+from droculo.simulator.trajectory import Ledger, Trajectory
+
+
+def in_phases(
+    simulate: Callable[..., Trajectory],
+    problem: Problem,
+    anytime: Anytime,
+    network: Network,
+    key: Array | int,
+    rounds: int | None,
+    checkpoint: Checkpoint | None,
+    options: dict[str, Any],
+) -> Trajectory:
+    """Every phase of `anytime` as a run of its own, with a key of its own, against what the problem has become."""
+    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 1:
+        raise ValueError(f"an Anytime has no horizon: say with rounds=... how long to play; got rounds={rounds!r}.")
+    keys, batched = as_keys(key)
+    parts = []
+    for number, phase in enumerate(anytime.phases(int(rounds))):
+        own = jax.vmap(lambda key, number=number: jax.random.fold_in(key, number))(keys)
+        folder = None if checkpoint is None else Checkpoint(Path(checkpoint.folder) / f"phase-{number:02d}")
+        run = simulate(
+            Delayed(problem, phase.start), phase.algorithm, network,
+            key=own if batched else own[0], rounds=phase.rounds, checkpoint=folder, **options,
+        )  # fmt: skip
+        parts.append(replace(run, rounds=run.rounds + phase.start))
+    return _joined(parts, int(rounds))
+
+
+def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
+    def along_rounds(name: str) -> Any:
+        pieces = [getattr(part, name) for part in parts]
+        return None if pieces[0] is None else np.concatenate(pieces, axis=-4 if name == "queries" else -3)
+
+    costs = {field.name: sum(getattr(part.ledger, field.name) for part in parts) for field in fields(Ledger)}
+    return Trajectory(
+        horizon=horizon,
+        rounds=np.concatenate([part.rounds for part in parts]),
+        actions=along_rounds("actions"),
+        decisions=along_rounds("decisions"),
+        queries=along_rounds("queries"),
+        agents=parts[0].agents,
+        states=parts[-1].states,
+        ledger=Ledger(**costs),
+    )
