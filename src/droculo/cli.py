@@ -22,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"droculo: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("droculo: interrupted; what was finished is kept, and the same command goes on from there.", file=sys.stderr)
+        print(
+            "droculo: interrupted; what was finished is kept, and the same command goes on from there.", file=sys.stderr
+        )
         return 130
     return 0
 

@@ -27,14 +27,21 @@ class Size:
     horizons: Sequence[int]
     dmfw_horizons: Sequence[int]  # T^(5/2) exchanges and LOO calls: short ones
     thetas: Sequence[float]
+    graphs: Sequence[str]
     most_calls: float  # the paper's oracle is not run beyond T^(2 theta) = this
+    paper: bool  # whether it is run in every row, or in the sweep of theta alone
 
 
 #: powers of 4, so that at theta = 1/2 blocks and slots divide the horizon
-QUICK = Size("quick", 4, 5, 2, (64, 256), (4, 8), (0.5, 1.0), 2.0**12)
+QUICK = Size(
+    name="quick", agents=4, dim=5, seeds=2, horizons=(16, 256), dmfw_horizons=(4, 8), thetas=(0.5, 1.0),
+    graphs=("ring", "complete"), most_calls=2.0**16, paper=False,
+)  # fmt: skip
 FULL = Size(
-    "full", 8, 10, 4, (2**8, 2**10, 2**12, 2**14, 2**16), (16, 32, 64, 128, 256), (0.25, 0.5, 0.75, 1.0), 2.0**16
-)
+    name="full", agents=8, dim=10, seeds=4, horizons=(2**8, 2**10, 2**12, 2**14, 2**16),
+    dmfw_horizons=(16, 32, 64, 128, 256), thetas=(0.25, 0.5, 0.75, 1.0),
+    graphs=("ring", "grid", "star", "complete", "erdos-renyi"), most_calls=2.0**14, paper=True,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

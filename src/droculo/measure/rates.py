@@ -1,4 +1,4 @@
-"""Growth exponents: the slope of log y against log T, with an interval over seeds."""
+"""Growth exponents: the slope of log y against log T, with an interval."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Rate(NamedTuple):
-    """y grows like T^slope; `low` and `high` bound the slope with the given confidence over seeds."""
+    """y grows like T^slope; `low` and `high` bound the slope with the given confidence."""
 
     slope: float
     low: float
@@ -22,9 +22,10 @@ class Rate(NamedTuple):
 def rate(horizons: ArrayLike, measured: ArrayLike, *, confidence: float = 0.95) -> Rate:
     """Fit log(measured) = slope log(horizon) + constant; `measured` is (horizons,) or (seeds, horizons).
 
-    Each seed has a slope of its own, and the interval is Student's over them; with one seed it is that of the
-    regression's residuals (two points leave none, and the interval is then infinite). What is not positive has no
-    logarithm: it is refused, never dropped.
+    The interval is the wider of two: Student's over the slopes of the seeds, and that of the residuals when the means
+    over seeds are fitted. The first knows of chance, the second of a curve that is not yet straight. (Two points leave
+    no residuals; with one seed the interval is then infinite.) What is not positive has no logarithm: it is refused,
+    never dropped.
 
     >>> round(rate([10, 100, 1000], [2.0, 2.0 * 10**0.5, 20.0]).slope, 3)
     0.5
@@ -56,12 +57,12 @@ def rate(horizons: ArrayLike, measured: ArrayLike, *, confidence: float = 0.95) 
     x, logs = np.log(T), np.log(y)
     slopes = np.array([np.polyfit(x, row, 1)[0] for row in logs])
     slope = float(slopes.mean())
+    share = (1 + confidence) / 2
+    margins = []
     if len(slopes) > 1:
-        margin = scipy.stats.t.ppf((1 + confidence) / 2, len(slopes) - 1) * scipy.stats.sem(slopes)
-    elif len(T) > 2:
-        fit = scipy.stats.linregress(x, logs[0])
-        margin = scipy.stats.t.ppf((1 + confidence) / 2, len(T) - 2) * fit.stderr
-    else:
-        margin = np.inf
+        margins.append(scipy.stats.t.ppf(share, len(slopes) - 1) * scipy.stats.sem(slopes))
+    if len(T) > 2:
+        margins.append(scipy.stats.t.ppf(share, len(T) - 2) * scipy.stats.linregress(x, logs.mean(axis=0)).stderr)
+    margin = max(margins, default=np.inf)
     local = np.diff(np.log(y.mean(axis=0))) / np.diff(x)
     return Rate(slope, slope - float(margin), slope + float(margin), local, len(slopes))

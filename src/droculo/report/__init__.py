@@ -2,5 +2,6 @@
 
 from droculo.report.figures import Panel, Series, draw
 from droculo.report.markdown import number, table
+from droculo.report.table_1 import verdict, write_table_1
 
-__all__ = ["Panel", "Series", "draw", "number", "table"]
+__all__ = ["Panel", "Series", "draw", "number", "table", "verdict", "write_table_1"]

@@ -38,19 +38,32 @@ class Panel:
     names: Sequence[str] = field(default=())  # of the places along the x axis, where these are not numbers
 
 
-def draw(path: Path, title: str, panels: Sequence[Panel], *, columns: int = 3, width: float = 4.0) -> None:
-    """Write all panels to one SVG file."""
+def draw(
+    path: Path,
+    title: str,
+    panels: Sequence[Panel],
+    *,
+    columns: int = 3,
+    width: float = 4.0,
+    one_legend: bool = False,
+) -> None:
+    """Write all panels to one SVG file. `one_legend`: below them all, for panels whose curves have the same names."""
     matplotlib = _matplotlib()
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
     settings = {"svg.hashsalt": "droculo", "svg.fonttype": "none", "font.size": 9}
     with matplotlib.rc_context(settings):
-        figure = matplotlib.figure.Figure(figsize=(width * columns, 3.1 * lines + 0.4), layout="constrained")
+        height = 3.1 * lines + 0.4 + 0.6 * one_legend
+        figure = matplotlib.figure.Figure(figsize=(width * columns, height), layout="constrained")
         grid = np.atleast_1d(figure.subplots(lines, columns)).ravel()
         for axes, panel in zip(grid, panels, strict=False):
             _fill(axes, panel)
+            if not one_legend:
+                axes.legend(fontsize=7)
         for axes in grid[len(panels) :]:
             axes.set_axis_off()
+        if one_legend:
+            figure.legend(*_curves(grid), loc="outside lower center", ncols=columns + 1, fontsize=8, frameon=False)
         figure.suptitle(title)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata={"Date": None, "Creator": None})
@@ -71,7 +84,12 @@ def _fill(axes: Any, panel: Panel) -> None:
     axes.set(title=panel.title, xlabel=panel.across, ylabel=panel.up)
     axes.title.set_size(9)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7)
+
+
+def _curves(grid: Any) -> tuple[list[Any], list[str]]:
+    """Every name once, as it first appears."""
+    found = {name: curve for axes in grid for curve, name in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True)))}
+    return list(found.values()), list(found)
 
 
 def _matplotlib() -> Any:

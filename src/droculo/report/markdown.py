@@ -10,10 +10,10 @@ def number(value: Any) -> str:
     """Three digits are enough to read; whole numbers stay whole; None is a dash.
 
     >>> number(1234.5678), number(0.00123456), number(12.0), number(None), number("ring")
-    ('1230', '0.00123', '12', '–', 'ring')
+    ('1230', '0.00123', '12', '-', 'ring')
     """
     if value is None:
-        return "–"
+        return "-"
     if isinstance(value, str):
         return value
     if float(value).is_integer() and abs(value) < 1e7:

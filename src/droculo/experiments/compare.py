@@ -1,0 +1,212 @@
+"""Methods head to head on one problem: the same adversary, the same network, the same seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from droculo import feedback, networks
+from droculo.algorithms import DMFW, DOBGA, Algorithm, DecBFTRL, Droculo, MonoDMFW, dpobga
+from droculo.algorithms.schedules import whole_horizon
+from droculo.experiments.readings import Reading, measured
+from droculo.experiments.rows import FULL, Size, cut, top_b, weak
+from droculo.measure import regret, rewards
+from droculo.networks import Network
+from droculo.problems import Coverage, Problem, WaterFilling
+from droculo.simulator import simulate
+from droculo.simulator.room import make_room
+
+Numbers = NDArray[np.float64]
+
+#: about so many times on a curve, evenly spaced on a logarithmic axis
+TIMES = 40
+#: memory mappings before a method starts: its programs must not be forgotten between the warm-up and what is timed
+FEW_MAPS = 20_000
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A method that can play the problem."""
+
+    name: str
+    algorithm: Algorithm
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one method. Curves are cumulative, means over agents and seeds, at the comparison's times."""
+
+    name: str
+    readings: Sequence[Reading]  # one for each seed
+    regret: Numbers  # (k,): alpha-regret
+    reward: Numbers  # (k,)
+
+    def mean(self, quantity: str) -> float:
+        """The mean of one of a reading's numbers over the seeds."""
+        return float(np.mean([getattr(reading, quantity) for reading in self.readings]))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All methods on one problem, and why some are missing."""
+
+    problem: str
+    domain: str
+    case: str
+    alpha: float
+    best: float  # the best fixed point's reward a round
+    agents: int
+    dim: int
+    links: int
+    mixing_rate: float
+    horizon: int
+    seeds: Sequence[int]
+    times: NDArray[np.int64]
+    outcomes: Sequence[Outcome]
+    left_out: dict[str, str]  # name -> reason
+
+
+def contenders(problem: Problem, network: Network, horizon: int) -> tuple[list[Contender], dict[str, str]]:
+    """The methods that cover this problem, and the reasons of those that do not.
+
+    >>> from droculo import networks, problems
+    >>> problem = problems.PlantedCut.random(agents=3, left=2, right=2, seed=0)
+    >>> able, left_out = contenders(problem, networks.connect(networks.ring(3)), 64)
+    >>> len(able), list(left_out)
+    (7, ['DPOBGA', 'Mono-DMFW', 'DMFW, 8 inner steps'])
+    """
+    able, left_out = [], {}
+    for name, design in _designs(problem, network, whole_horizon(horizon)).items():
+        try:
+            able.append(Contender(name, design()))
+        except ValueError as error:
+            left_out[name] = str(error)
+    return able, left_out
+
+
+def _designs(problem: Problem, network: Network, T: int) -> dict[str, Callable[[], Algorithm]]:
+    setting = problem.setting
+    full, semi, bandit = feedback.full_information(), feedback.semi_bandit(), feedback.bandit()
+    inner = max(1, round(math.sqrt(T)))  # T^(3/2), as its theorem wants, is out of reach
+    return {
+        "DROCULO, theta = 1/2": lambda: Droculo.design(setting, full, horizon=T, theta=0.5),
+        "DROCULO, theta = 1": lambda: Droculo.design(setting, full, horizon=T, theta=1.0),
+        "DROCULO as published, theta = 1/2": lambda: Droculo.published(setting, full, horizon=T, theta=0.5),
+        "DROCULO, semi-bandit, theta = 1/2": lambda: Droculo.design(setting, semi, horizon=T, theta=0.5),
+        "DROCULO, bandit, theta = 1/2": lambda: Droculo.design(setting, bandit, horizon=T, theta=0.5),
+        "DPOBGA": lambda: dpobga(setting, horizon=T),
+        "DOBGA": lambda: DOBGA.design(setting, horizon=T),
+        "Mono-DMFW": lambda: MonoDMFW.design(setting, horizon=T),
+        f"DMFW, {inner} inner steps": lambda: DMFW.design(setting, horizon=T, inner=inner),
+        "Dec-BFTRL": lambda: DecBFTRL.design(setting, horizon=T, mixing_rate=network.mixing_rate),
+    }
+
+
+def compare(problem: Problem, network: Network, horizon: int, seeds: Sequence[int]) -> Comparison:
+    """Play and measure every method that can. `seeds` are the agents'; the problem brings its own adversary.
+
+    The problem must know its best fixed point, as planted ones do. Every method is run once before it is timed.
+    """
+    if not len(seeds):
+        raise ValueError("a comparison needs at least one seed; got none.")
+    able, left_out = contenders(problem, network, horizon)
+    T = whole_horizon(horizon)
+    times = np.unique(np.geomspace(1, T, TIMES).round().astype(np.int64))
+    outcomes = [_outcome(problem, each, network, seeds, times) for each in tqdm(able, leave=False, disable=None)]
+    link = problem.linearization.on(problem.set)
+    assert link.alpha is not None
+    best = problem.comparator(T, np.arange(network.n_agents))
+    assert best is not None  # else there were no regret
+    return Comparison(
+        problem=type(problem).__name__,
+        domain=type(problem.set).__name__,
+        case=link.case,
+        alpha=float(link.alpha),
+        best=best.total / T,
+        agents=network.n_agents,
+        dim=problem.set.dim,
+        links=network.n_links,
+        mixing_rate=network.mixing_rate,
+        horizon=T,
+        seeds=tuple(seeds),
+        times=times,
+        outcomes=outcomes,
+        left_out=left_out,
+    )
+
+
+def _outcome(
+    problem: Problem, contender: Contender, network: Network, seeds: Sequence[int], times: NDArray[np.int64]
+) -> Outcome:
+    make_room(FEW_MAPS)
+    simulate(problem, contender.algorithm, network, key=seeds[0], progress=False)  # compiles
+    readings, lost, earned = [], [], []
+    for seed in seeds:
+        run = simulate(problem, contender.algorithm, network, key=seed, progress=False)
+        readings.append(measured(problem, run, seed))
+        lost.append(regret(problem, run, at=times.tolist()).curve.mean(axis=1))
+        earned.append(np.cumsum(rewards(problem, run).mean(axis=1))[times - 1])
+    return Outcome(contender.name, readings, np.mean(lost, axis=0), np.mean(earned, axis=0))
+
+
+def _coverage(size: Size, seed: int) -> Coverage:
+    return Coverage.random(
+        agents=size.agents, dim=size.dim, budget=max(1, size.dim // 3), elements=2 * size.dim, seed=seed
+    )
+
+
+def _water_filling(size: Size, seed: int) -> WaterFilling:
+    return WaterFilling.random(agents=size.agents, dim=size.dim, budget=max(1, size.dim // 3), seed=seed)
+
+
+def _grid(agents: int) -> Any:
+    rows = max(n for n in range(1, math.isqrt(agents) + 1) if agents % n == 0)
+    if rows == 1 and agents > 3:
+        raise ValueError(f"{agents} agents make no grid of two rows or more. Take another number of agents, or a ring.")
+    return networks.grid(rows, agents // rows)
+
+
+#: by name: the problem with the adversary of a seed
+PROBLEMS: dict[str, Callable[[Size, int], Problem]] = {
+    "top-b": top_b,
+    "coverage": _coverage,
+    "cut": cut,
+    "water-filling": _water_filling,
+    "weak": weak,
+}
+#: by name: the graph of so many agents
+NETWORKS: dict[str, Callable[[int], Any]] = {
+    "ring": networks.ring,
+    "complete": networks.complete,
+    "star": networks.star,
+    "grid": _grid,
+    "erdos-renyi": lambda n: networks.erdos_renyi(n, min(1.0, 2 * math.log(max(n, 2)) / max(n, 2))),
+}
+
+
+def problem_of(name: str, agents: int, dim: int, seed: int = 0) -> Problem:
+    """One of `PROBLEMS`.
+
+    >>> problem_of("cut", 3, 6).set.dim
+    6
+    """
+    if name not in PROBLEMS:
+        raise ValueError(f"there is no problem called {name!r}; there are {', '.join(PROBLEMS)}.")
+    return PROBLEMS[name](replace(FULL, agents=agents, dim=dim), seed)
+
+
+def network_of(name: str, agents: int) -> Network:
+    """One of `NETWORKS`, with Metropolis weights.
+
+    >>> network_of("grid", 6).n_links
+    7
+    """
+    if name not in NETWORKS:
+        raise ValueError(f"there is no network called {name!r}; there are {', '.join(NETWORKS)}.")
+    return networks.connect(NETWORKS[name](agents))
