@@ -1,5 +1,17 @@
 """Runs that are worth repeating: Table 1 measured, methods head to head, and when projections pay."""
 
+from droculo.experiments.compare import (
+    NETWORKS,
+    PROBLEMS,
+    Comparison,
+    Contender,
+    Outcome,
+    compare,
+    contenders,
+    network_of,
+    problem_of,
+)
+from droculo.experiments.crossover import Pace, Race, measure_crossover, race
 from droculo.experiments.readings import Reading, Shelf, measured, read
 from droculo.experiments.rows import BEYOND, FULL, QUICK, ROWS, Row, Size
 from droculo.experiments.table_1 import Measured, Swept, Table1, by_seed, measure_table_1
@@ -7,9 +19,16 @@ from droculo.experiments.table_1 import Measured, Swept, Table1, by_seed, measur
 __all__ = [
     "BEYOND",
     "FULL",
+    "NETWORKS",
+    "PROBLEMS",
     "QUICK",
     "ROWS",
+    "Comparison",
+    "Contender",
     "Measured",
+    "Outcome",
+    "Pace",
+    "Race",
     "Reading",
     "Row",
     "Shelf",
@@ -17,7 +36,13 @@ __all__ = [
     "Swept",
     "Table1",
     "by_seed",
+    "compare",
+    "contenders",
+    "measure_crossover",
     "measure_table_1",
     "measured",
+    "network_of",
+    "problem_of",
+    "race",
     "read",
 ]

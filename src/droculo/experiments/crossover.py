@@ -24,7 +24,9 @@ from droculo.simulator import Record, Trajectory, simulate
 from droculo.simulator.room import make_room
 
 AGENTS = 8
-#: a run that takes longer than this many seconds is timed once: its noise is small beside it
+#: every method is timed so often, in turns
+TURNS = 9
+#: but not again once its timed runs took so many seconds: noise is small beside them
 LONG = 10.0
 #: memory mappings before a dimension starts, so that no program is forgotten between the warm-up and what is timed
 FEW_MAPS = 20_000
@@ -88,7 +90,7 @@ class Race:
         return [float(getattr(pace, quantity)) for pace in self.paces if pace.method == method]
 
 
-def race(ground: Ground, *, turns: int = 3, folder: Path | None = None) -> Race:
+def race(ground: Ground, *, turns: int = TURNS, folder: Path | None = None) -> Race:
     """Run all methods in all dimensions of a ground. What is in `folder` is not measured again."""
     network = networks.connect(networks.ring(AGENTS))
     known = {
@@ -118,7 +120,7 @@ def _in_turns(ground: Ground, dim: int, network: Network, turns: int) -> list[di
         go(name, Record(every=0))  # compiles
     for _ in range(turns):
         for name, times in spent.items():
-            if not times or times[0] < LONG:
+            if sum(times) < LONG:
                 times.append(go(name, Record(every=0)).ledger.seconds)
     found = []
     for name, times in spent.items():
@@ -142,7 +144,9 @@ def _start(ground: Ground, network: Network) -> float:
     """What a run costs before and around its rounds, seen in a run of one round."""
     problem = ground.problem(ground.dims[0])
     agent = DOBGA.design(problem.setting, horizon=ground.horizon)
-    runs = [simulate(problem, agent, network, key=0, rounds=1, record=Record(every=0), progress=False) for _ in range(4)]
+    runs = [
+        simulate(problem, agent, network, key=0, rounds=1, record=Record(every=0), progress=False) for _ in range(4)
+    ]
     return float(np.median([run.ledger.seconds for run in runs[1:]]))
 
 
@@ -166,4 +170,4 @@ def measure_crossover(*, quick: bool = False, folder: Path | None = None) -> lis
     """Both grounds. In `folder` / crossover lies what was measured before, and is not measured again."""
     kept = None if folder is None else folder / "crossover"
     grounds = QUICK_GROUNDS if quick else GROUNDS
-    return [race(ground, turns=1 if quick else 3, folder=kept) for ground in grounds]
+    return [race(ground, turns=1 if quick else TURNS, folder=kept) for ground in grounds]

@@ -1,7 +1,20 @@
 """Tables and figures from what was measured. Nothing here runs an algorithm."""
 
+from droculo.report.compare import write_compare
+from droculo.report.crossover import who_wins, write_crossover
 from droculo.report.figures import Panel, Series, draw
 from droculo.report.markdown import number, table
 from droculo.report.table_1 import verdict, write_table_1
 
-__all__ = ["Panel", "Series", "draw", "number", "table", "verdict", "write_table_1"]
+__all__ = [
+    "Panel",
+    "Series",
+    "draw",
+    "number",
+    "table",
+    "verdict",
+    "who_wins",
+    "write_compare",
+    "write_crossover",
+    "write_table_1",
+]

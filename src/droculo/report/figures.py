@@ -88,7 +88,10 @@ def _fill(axes: Any, panel: Panel) -> None:
 
 def _curves(grid: Any) -> tuple[list[Any], list[str]]:
     """Every name once, as it first appears."""
-    found = {name: curve for axes in grid for curve, name in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True)))}
+    found: dict[str, Any] = {}
+    for axes in grid:
+        for curve, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, curve)
     return list(found.values()), list(found)
 
 
