@@ -59,6 +59,7 @@ def _table_1(commands: Any) -> None:
     )
     parser.add_argument("--size", choices=("quick", "full"), default="quick", help="a few minutes, or an hour")
     _out(parser)
+    parser.add_argument("--processes", type=int, default=1, help="curves to run side by side (default: 1)")
     parser.set_defaults(run=_run_table_1, keeps=True)
 
 
@@ -67,7 +68,7 @@ def _run_table_1(given: argparse.Namespace) -> None:
     from droculo.report import write_table_1
 
     size = FULL if given.size == "full" else QUICK
-    found = measure_table_1(size, given.out)
+    found = measure_table_1(size, given.out, processes=given.processes)
     print(write_table_1(found, given.out))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,16 +68,24 @@ def by_seed(readings: Sequence[Reading], what: str) -> tuple[list[int], np.ndarr
     return horizons, np.array([[found[s, T] for T in horizons] for s in seeds], float)
 
 
-def measure_table_1(size: Size, out: Path | None = None) -> Table1:
-    """Run every row. With a folder, what is finished is kept there and not run again."""
-    shelf = Shelf(None if out is None else out / f"table1-{size.name}")
+def measure_table_1(size: Size, out: Path, *, processes: int = 1) -> Table1:
+    """Run every row. What is finished is kept in the folder and not run again."""
+    if processes < 1:
+        raise ValueError(f"at least one process has to run; got {processes}.")
     ring = connect(networks.ring(size.agents))
-    jobs = list(_jobs(size, ring))
-    found: dict[str, list[Reading]] = {}
-    with tqdm(jobs, unit=" curves", disable=None) as bar:
-        for name, identity, work in bar:
+    names = [name for name, _, _ in _jobs(size, ring)]
+    spawn = multiprocessing.get_context("spawn")  # JAX has threads, which a fork would not survive
+    with tqdm(total=len(names), unit=" curves", disable=None) as bar:
+        if processes > 1:
+            with ProcessPoolExecutor(processes, mp_context=spawn, max_tasks_per_child=4) as pool:
+                for done in as_completed([pool.submit(_finish, size, out, k) for k in range(len(names))]):
+                    done.result()
+                    bar.update()
+        found = {}
+        for number, name in enumerate(names):
             bar.set_postfix_str(name[:60])
-            found[name] = shelf.recall(name, identity, work)
+            found[name] = _finish(size, out, number)
+            bar.update(processes == 1)
 
     def of(rows: Sequence[Row]) -> list[Measured]:
         return [Measured(row, found[row.slug], found.get(f"{row.slug}-paper", [])) for row in rows]
@@ -92,6 +102,12 @@ def measure_table_1(size: Size, out: Path | None = None) -> Table1:
             Swept(name, network.spectral_gap, found[f"network-{name}"]) for name, network in _topologies(size).items()
         ],
     )
+
+
+def _finish(size: Size, out: Path, number: int) -> list[Reading]:
+    """The readings of one curve, from the shelf or new."""
+    name, identity, work = list(_jobs(size, connect(networks.ring(size.agents))))[number]
+    return Shelf(out / f"table1-{size.name}").recall(name, identity, work)
 
 
 Job = tuple[str, dict[str, Any], Callable[[], list[Reading]]]

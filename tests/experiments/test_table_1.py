@@ -1,0 +1,122 @@
+"""Table 1, measured: the quick size end to end, and what the page says of numbers."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from droculo import networks
+from droculo.experiments import BEYOND, FULL, QUICK, ROWS, Reading, Shelf, measure_table_1
+from droculo.feedback import TABLE_1, Refusal
+from droculo.measure import rate
+from droculo.report import verdict, write_table_1
+
+#: one worker makes the tables once
+pytestmark = pytest.mark.xdist_group("table-1")
+
+
+def reading(**given):
+    return Reading(**(dict.fromkeys(Reading.__dataclass_fields__, 1.0) | {"horizon": 4, "seed": 0} | given))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    out = tmp_path_factory.mktemp("table1")
+    result = measure_table_1(QUICK, out)
+    return result, write_table_1(result, out), out
+
+
+def test_the_quick_size_end_to_end(found):
+    result, page, out = found
+    assert (out / "table1.md").read_text() == page
+    for figure in ("table1", "theta", "topology"):
+        assert (out / f"{figure}.svg").read_text().lstrip().startswith("<?xml")
+    assert len(result.rows) == 14
+    for measured in (*result.rows, *result.beyond):
+        assert f"| {measured.row.method} ({measured.row.source}) |" in page
+        exponent = measured.exponent("certified")
+        assert exponent is not None, "the adversary must keep the certificate positive"
+        assert f"{exponent.slope:.3f} [" in page
+    assert not re.search(r"\bnan\b|\binf\b", page)
+
+
+def test_costs_are_those_of_the_table(found):
+    result, _, _ = found
+    by_method = {m.row.method: m for m in result.rows if m.row.method != "DROCULO"}
+    for r in by_method["DMFW"].readings:
+        assert r.exchanges == 2 * r.horizon * round(r.horizon**1.5)
+        assert r.loo_calls == r.exchanges / 2
+    for r in by_method["Mono-DMFW"].readings:
+        assert r.exchanges == 2 * r.loo_calls
+        assert r.queries == r.horizon
+    for r in by_method["DOBGA"].readings:
+        assert (r.projections, r.exchanges, r.loo_calls) == (r.horizon, r.horizon, 0)
+    for r in by_method["DPOBGA"].readings:
+        assert r.exchanges == r.horizon**0.5
+        assert r.loo_calls > r.exchanges
+    for m in result.rows:
+        if m.row.method == "DROCULO":
+            assert all(r.exchanges <= np.ceil(1.5 * r.horizon**0.5) for r in m.readings)
+
+
+def test_nothing_is_run_twice(found, monkeypatch):
+    result, page, out = found
+    monkeypatch.setattr("droculo.experiments.table_1.read", lambda *_: pytest.fail("it was measured already"))
+    again = measure_table_1(QUICK, out)
+    with pytest.raises(ValueError, match="at least one process"):
+        measure_table_1(QUICK, out, processes=0)
+    assert [m.readings for m in again.rows] == [m.readings for m in result.rows]
+    assert write_table_1(again, out) == page
+
+
+def test_alpha_regret_is_below_the_certificate(found):
+    result, _, _ = found
+    for measured in (*result.rows, *result.beyond):
+        assert all(r.regret <= r.certified for r in measured.readings)
+        assert all(0 < r.ratio <= 1 for r in measured.readings)
+
+
+def test_the_rows_are_the_papers():
+    ours = [row for row in ROWS if row.method == "DROCULO"]
+    for row in (*ours, *BEYOND):
+        problem = row.problem(QUICK, 0)
+        known = TABLE_1[problem.linearization.case, row.model]
+        assert not isinstance(known, Refusal)
+        assert (row.regret, row.exchanges, row.loo_calls) == (known.regret_exponent(0.5), 0.5, 1.0)
+    assert [row.method for row in ROWS[:4]] == ["DMFW", "Mono-DMFW", "DOBGA", "DPOBGA"]
+    assert len({row.slug for row in (*ROWS, *BEYOND)}) == len(ROWS) + len(BEYOND)
+    assert max(FULL.horizons) >= 2**14
+
+
+def test_a_reading_of_another_size_is_not_taken(tmp_path):
+    shelf = Shelf(tmp_path)
+    shelf.recall("x", {"seeds": 1}, lambda: [reading(regret=7.0)])
+    assert shelf.recall("x", {"seeds": 1}, lambda: pytest.fail("kept"))[0].regret == 7.0
+    assert shelf.recall("x", {"seeds": 2}, lambda: [reading(regret=8.0)])[0].regret == 8.0
+    assert json.loads((tmp_path / "x.json").read_text())["identity"]["seeds"] == 2
+
+
+T = 2.0 ** np.arange(8, 17, 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (T**0.75, "reached"),
+        (T**0.6, "below"),
+        (T**0.9, "**above**; local slopes do not fall"),
+        (np.cumprod([1.0, 4**0.95, 4**0.92, 4**0.85, 4**0.76]), "**above**; short horizons are still steep"),
+        (np.cumprod([1.0, 4**0.95, 4**0.94, 4**0.93, 4**0.92]), "**above**; local slopes fall"),
+    ],
+)
+def test_verdicts(values, words):
+    assert verdict(rate(T, values), 0.75).startswith(words)
+
+
+def test_the_network_matters_in_its_sweep(found):
+    result, _, _ = found
+    ring, complete = result.topologies
+    assert ring.place < complete.place == pytest.approx(1.0)
+    assert networks.connect(networks.ring(8)).spectral_gap == pytest.approx(ring.place)
+    assert np.mean([r.consensus for r in ring.readings]) > np.mean([r.consensus for r in complete.readings])
