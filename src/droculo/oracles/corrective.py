@@ -25,6 +25,7 @@ class Atoms(eqx.Module):
     """Points of K that an agent has seen, and the weights with which they make up a point of K."""
 
     points: Array  # (m, d)
+    gram: Array  # (m, m): their inner products, plus R^2
     used: Array  # (m,): whether the place is taken
     age: Array  # (m,): projections since the point last had weight
     corral: Corral
@@ -65,6 +66,7 @@ class Corrective(InfeasibleProjection):
         first = jnp.arange(m) == 0
         return Atoms(
             points=jnp.broadcast_to(x, (m, x.shape[0])),
+            gram=jnp.broadcast_to(square(x) + jnp.asarray(domain.radius**2, x.dtype), (m, m)),
             used=first,
             age=jnp.zeros(m, jnp.int32),
             corral=Corral(first.astype(x.dtype), jnp.zeros((m, m), x.dtype)),
@@ -86,9 +88,8 @@ class Corrective(InfeasibleProjection):
 
         def body(s: _Search) -> _Search:
             points = s.atoms.points
-            gram = points @ points.T + unit
             corral = nearest(
-                gram, points @ s.y, s.atoms.used, s.atoms.corral, floor=floor, ridge=16 * ulp * unit, idle=s.done,
+                s.atoms.gram, points @ s.y, s.atoms.used, s.atoms.corral, floor=floor, ridge=16 * ulp * unit, idle=s.done,
                 enough=3 * eps + unit - square(s.y),  # |x - y|^2 <= 3 eps
             )  # fmt: skip
             x = corral.weights @ points
@@ -102,7 +103,7 @@ class Corrective(InfeasibleProjection):
             enough = asks & ((gap <= eps) | ~(height < s.low) | (s.calls + 1 >= cap))
             # <y - x, z - x> <= gap on all of K: y goes onto that plane.
             y = jnp.where(enough, x + jnp.clip(gap, 0, height) / height * (s.y - x), s.y)
-            atoms = _remember(eqx.tree_at(lambda a: a.corral, s.atoms, corral), v, asks & ~enough)
+            atoms = _remember(eqx.tree_at(lambda a: a.corral, s.atoms, corral), v, asks & ~enough, unit)
             return _Search(
                 atoms, y, jnp.where(asks, height, s.low), s.calls + asks, near | enough | ~jnp.isfinite(height)
             )
@@ -127,7 +128,7 @@ def _coarse(direction: Array) -> tuple[Array, Array]:
     return rounded, jnp.sqrt(square(direction - rounded))
 
 
-def _remember(atoms: Atoms, v: Array, really: Array) -> Atoms:
+def _remember(atoms: Atoms, v: Array, really: Array, unit: Array) -> Atoms:
     """With v (if `really`) in the place that is missed least; its weight, if any, goes to the next lightest."""
     w, index = atoms.corral.weights, jnp.arange(atoms.used.shape[0])
     oldest = 1 / (2 + atoms.age.astype(w.dtype))  # below any weight's rank, the older the lower
@@ -137,11 +138,18 @@ def _remember(atoms: Atoms, v: Array, really: Array) -> Atoms:
     here, pair = place & really, jnp.where(place | heir, w, 0)
     crowded = really & jnp.any(place & (w > 0))
     together = pair.sum()
-    mean = pair @ atoms.points / jnp.where(together > 0, together, 1)
+    pair = pair / jnp.where(together > 0, together, 1)
     inherits = heir & crowded
-    points = jnp.where(inherits[:, None], mean, atoms.points)
+    points = jnp.where(inherits[:, None], pair @ atoms.points, atoms.points)
+    # One or two rows and columns of the inner products change; all of them anew would cost m times as much.
+    merged = pair @ atoms.gram
+    merged = jnp.where(heir, jnp.dot(pair, merged), merged)
+    gram = _replaced(atoms.gram, inherits, merged)
+    points = jnp.where(here[:, None], v, points)
+    gram = _replaced(gram, here, points @ v + unit)
     return Atoms(
-        points=jnp.where(here[:, None], v, points),
+        points=points,
+        gram=gram,
         used=atoms.used | here,
         age=jnp.where(here, 0, atoms.age),
         corral=Corral(
@@ -149,3 +157,8 @@ def _remember(atoms: Atoms, v: Array, really: Array) -> Atoms:
             inverse=jnp.where(crowded, 0, atoms.corral.inverse),  # two of its points have moved: begin anew
         ),
     )
+
+
+def _replaced(gram: Array, here: Array, products: Array) -> Array:
+    """With these inner products in the row and the column of who is `here`, if anybody is."""
+    return jnp.where(here[:, None], products[None, :], jnp.where(here[None, :], products[:, None], gram))
