@@ -3,13 +3,13 @@
 import numpy as np
 from jax import Array
 
-from droculo.linearizations import Bounds, Linearization
+from droculo.linearizations import Bounds
 from droculo.problems.base import Problem
-from droculo.sets import Set
+from droculo.problems.wrapper import Wrapper
 from droculo.sets.geometry import Vector
 
 
-class Delayed(Problem):
+class Delayed(Wrapper):
     """A problem from round `by` on: its round 0 is round `by` of the problem inside.
 
     >>> import jax.numpy as jnp
@@ -34,24 +34,8 @@ class Delayed(Problem):
         return self.problem.noisy
 
     @property
-    def set(self) -> Set:
-        return self.problem.set
-
-    @property
-    def linearization(self) -> Linearization:
-        return self.problem.linearization
-
-    @property
     def bounds(self) -> Bounds:
         return self.problem.bounds
-
-    @property
-    def agents(self) -> int | None:
-        return self.problem.agents
-
-    @property
-    def differentiable(self) -> bool:
-        return self.problem.differentiable
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         return self.problem.value(agent, t + self.by, x)

@@ -9,13 +9,14 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from droculo.linearizations import Bounds, Linearization
+from droculo.linearizations import Bounds
 from droculo.problems.base import Comparator, Problem
-from droculo.sets import Full, Set
+from droculo.problems.wrapper import Wrapper
+from droculo.sets import Full
 from droculo.sets.geometry import Vector
 
 
-class Noisy(Problem):
+class Noisy(Wrapper):
     """A problem whose answers are off: gradients by a random vector of length `gradient`, values by up to `value`.
 
     Every answer has fresh noise of mean zero (uniform on a sphere, uniform on an interval), so it is an unbiased
@@ -45,18 +46,6 @@ class Noisy(Problem):
             (inner.gradient + self.noise[1], inner.value + self.noise[0], inner.value_noise + self.noise[0]),
         )
 
-    @property
-    def set(self) -> Set:
-        return self.problem.set
-
-    @property
-    def linearization(self) -> Linearization:
-        return self.problem.linearization
-
-    @property
-    def agents(self) -> int | None:
-        return self.problem.agents
-
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         return self.problem.value(agent, t, x)
 
@@ -77,7 +66,3 @@ class Noisy(Problem):
 
     def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
         return self.problem.comparators(horizons, agents)
-
-    @property
-    def differentiable(self) -> bool:
-        return self.problem.differentiable

@@ -10,10 +10,11 @@ import numpy as np
 from jax import Array
 
 from droculo.algorithms import Algorithm, Played
-from droculo.linearizations import Bounds, Linearization
+from droculo.linearizations import Bounds
 from droculo.networks import Fixed, Network, connect, from_matrix, ring, single
 from droculo.precision import double
 from droculo.problems import Problem
+from droculo.problems.wrapper import Wrapper
 from droculo.sets import Set
 from droculo.simulator import Record, Trajectory, simulate
 from droculo.testing.oracles import _Counting
@@ -68,31 +69,19 @@ def _check_repeatable(problem: Problem, algorithm: Algorithm, network: Network, 
     )
 
 
-class _ChangedFrom(Problem):
+class _ChangedFrom(Wrapper):
     """The same functions before round `since`; from then on others, of the same class."""
 
-    base: Problem
+    problem: Problem
     since: Array
 
     @property
-    def set(self) -> Set:
-        return self.base.set
-
-    @property
-    def linearization(self) -> Linearization:
-        return self.base.linearization
-
-    @property
     def bounds(self) -> Bounds:
-        return self.base.bounds
-
-    @property
-    def agents(self) -> int | None:
-        return self.base.agents
+        return self.problem.bounds
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
-        same = self.base.value(agent, t, x)
-        return jnp.where(t < self.since, same, same / 4 + self.base.value(agent, t + 7, x) / 2)
+        same = self.problem.value(agent, t, x)
+        return jnp.where(t < self.since, same, same / 4 + self.problem.value(agent, t + 7, x) / 2)
 
 
 def _check_causal(problem: Problem, algorithm: Algorithm, network: Network, key: int, run: Trajectory) -> None:
