@@ -14,7 +14,7 @@ from droculo.experiments.compare import (
 from droculo.experiments.crossover import Pace, Race, measure_crossover, race
 from droculo.experiments.readings import Reading, Shelf, measured, read
 from droculo.experiments.rows import BEYOND, FULL, QUICK, ROWS, Row, Size
-from droculo.experiments.table_1 import Measured, Swept, Table1, by_seed, measure_table_1
+from droculo.experiments.table_1 import Measured, Swept, Table1, by_seed, growth, measure_table_1
 
 __all__ = [
     "BEYOND",
@@ -38,6 +38,7 @@ __all__ = [
     "by_seed",
     "compare",
     "contenders",
+    "growth",
     "measure_crossover",
     "measure_table_1",
     "measured",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -80,6 +81,16 @@ class Shelf:
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             half = file.with_suffix(".part")
-            half.write_text(json.dumps({"identity": identity, "readings": [asdict(r) for r in found]}, indent=1) + "\n")
+            kept = {"identity": identity, "made_with": _versions(), "readings": [asdict(r) for r in found]}
+            half.write_text(json.dumps(kept, indent=1) + "\n")
             half.replace(file)
         return found
+
+    def made_with(self) -> str:
+        """The versions that made what is kept here."""
+        files = sorted(self.folder.glob("*.json")) if self.folder is not None else []
+        return "; ".join(sorted({json.loads(file.read_text())["made_with"] for file in files}))
+
+
+def _versions() -> str:
+    return f"droculo {version('droculo')}, JAX {version('jax')}, Python {platform.python_version()}"

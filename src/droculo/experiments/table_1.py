@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from tqdm import tqdm
 
 from droculo import feedback, networks
 from droculo.algorithms import Algorithm
+from droculo.experiments.parallel import side_by_side
 from droculo.experiments.readings import Reading, Shelf, read
 from droculo.experiments.rows import BEYOND, ROWS, Row, Size, dec_bftrl, droculo, top_b
 from droculo.linearizations import Setting
@@ -32,12 +31,8 @@ class Measured:
     paper: Sequence[Reading]
 
     def exponent(self, what: str, *, paper: bool = False) -> Rate | None:
-        """The growth of a field of `Reading`, or None where it is zero or was not measured."""
-        chosen = self.paper if paper else self.readings
-        if not chosen or any(getattr(r, what) <= 0 for r in chosen):
-            return None
-        horizons, values = by_seed(chosen, what)
-        return rate(horizons, values)
+        """The growth of a field of `Reading`; None as in `growth`."""
+        return growth(self.paper if paper else self.readings, what)
 
 
 @dataclass(frozen=True)
@@ -59,6 +54,7 @@ class Table1:
     beyond: Sequence[Measured]
     thetas: Sequence[Swept]
     topologies: Sequence[Swept]
+    made_with: str  # versions
 
 
 def by_seed(readings: Sequence[Reading], what: str) -> tuple[list[int], np.ndarray]:
@@ -68,24 +64,32 @@ def by_seed(readings: Sequence[Reading], what: str) -> tuple[list[int], np.ndarr
     return horizons, np.array([[found[s, T] for T in horizons] for s in seeds], float)
 
 
+def growth(readings: Sequence[Reading], what: str) -> Rate | None:
+    """The growth of a field with the horizon; None where it was not measured or is zero.
+
+    An oracle that short runs never needed costs nothing there: costs are fitted from where all seeds have some.
+    """
+    if not readings:
+        return None
+    horizons, values = by_seed(readings, what)
+    if what == "loo_calls":
+        first = next((k for k in range(len(horizons)) if np.all(values[:, k:] > 0)), len(horizons))
+        horizons, values = horizons[first:], values[:, first:]
+    if len(horizons) < 2 or not np.all(values > 0):
+        return None
+    return rate(horizons, values)
+
+
 def measure_table_1(size: Size, out: Path, *, processes: int = 1) -> Table1:
     """Run every row. What is finished is kept in the folder and not run again."""
-    if processes < 1:
-        raise ValueError(f"at least one process has to run; got {processes}.")
     ring = connect(networks.ring(size.agents))
     names = [name for name, _, _ in _jobs(size, ring)]
-    spawn = multiprocessing.get_context("spawn")  # JAX has threads, which a fork would not survive
+    found: dict[str, list[Reading]] = {}
     with tqdm(total=len(names), unit=" curves", disable=None) as bar:
-        if processes > 1:
-            with ProcessPoolExecutor(processes, mp_context=spawn, max_tasks_per_child=4) as pool:
-                for done in as_completed([pool.submit(_finish, size, out, k) for k in range(len(names))]):
-                    done.result()
-                    bar.update()
-        found = {}
-        for number, name in enumerate(names):
+        for name, readings in side_by_side(_finish, [(size, out, k) for k in range(len(names))], processes):
+            found[name] = readings
             bar.set_postfix_str(name[:60])
-            found[name] = _finish(size, out, number)
-            bar.update(processes == 1)
+            bar.update()
 
     def of(rows: Sequence[Row]) -> list[Measured]:
         return [Measured(row, found[row.slug], found.get(f"{row.slug}-paper", [])) for row in rows]
@@ -101,13 +105,19 @@ def measure_table_1(size: Size, out: Path, *, processes: int = 1) -> Table1:
         topologies=[
             Swept(name, network.spectral_gap, found[f"network-{name}"]) for name, network in _topologies(size).items()
         ],
+        made_with=_shelf(size, out).made_with(),
     )
 
 
-def _finish(size: Size, out: Path, number: int) -> list[Reading]:
-    """The readings of one curve, from the shelf or new."""
+def _finish(task: tuple[Size, Path, int]) -> tuple[str, list[Reading]]:
+    """The name and the readings of one curve, from the shelf or new."""
+    size, out, number = task
     name, identity, work = list(_jobs(size, connect(networks.ring(size.agents))))[number]
-    return Shelf(out / f"table1-{size.name}").recall(name, identity, work)
+    return name, _shelf(size, out).recall(name, identity, work)
+
+
+def _shelf(size: Size, out: Path) -> Shelf:
+    return Shelf(out / f"table1-{size.name}")
 
 
 Job = tuple[str, dict[str, Any], Callable[[], list[Reading]]]
