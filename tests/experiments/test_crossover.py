@@ -21,7 +21,7 @@ def raced(tmp_path_factory):
     return folder, race(SMALL["budget"], turns=2, folder=folder)
 
 
-def made_up(times, name="budget"):
+def made_up(times, name="budget", source="a"):
     """A race with the given microseconds of DOBGA, theta = 1 and theta = 1/2 for each of DIMS."""
     ground = dataclasses.replace(SMALL[name], dims=DIMS)
     paces = [
@@ -29,7 +29,7 @@ def made_up(times, name="budget"):
         for method, row in zip(METHODS, times, strict=True)
         for d, t in zip(DIMS, row, strict=True)
     ]
-    return Race(ground, 0.01, paces)
+    return Race(ground, 0.01, paces, frozenset([source]))
 
 
 def test_every_method_runs_in_every_dimension(raced):
@@ -51,6 +51,8 @@ def test_what_was_measured_is_not_measured_again(raced):
     again = race(SMALL["budget"], turns=2, folder=folder)
     assert [p.seconds for p in again.paces] == [list(p.seconds) for p in found.paces]
     assert again.start == found.start
+    assert again.sources == found.sources
+    assert len(found.sources) == 1
 
 
 def test_what_was_measured_otherwise_is_not_taken(raced, tmp_path, monkeypatch):
@@ -112,7 +114,7 @@ def test_the_verdict_follows_from_the_numbers(projecting, linear, parts):
 def test_the_claim_is_held_against_the_numbers(half, said):
     text = claim([made_up([[1, 1, 1, 1], [2, 4, 8, 16], half])])
     assert "up to 6 times faster" in text
-    assert "DROCULO, theta = 1 is from 0.0625 (budget, d = 64) to 0.5 times (budget, d = 8) as fast as DOBGA." in text
+    assert "DROCULO, theta = 1 is 0.0625 (budget, d = 64) to 0.5 times (budget, d = 8) as fast;" in text
     assert text.endswith(said)
 
 
@@ -123,13 +125,21 @@ def test_the_page_and_its_figure(tmp_path):
     assert (tmp_path / "new" / "crossover.md").read_text() == page
     assert "`droculo crossover --out there`" in page
     for d, *row in zip(DIMS, *times, strict=True):
-        cells = [number(v) for v in (d, *row, row[0] / row[1], row[0] / row[2], 0.5, 0.5, 0.5, 2.0, 2.0)]
-        assert page.count("| " + " | ".join(cells) + " |") == 2
+        for cells in ((d, *row, row[0] / row[1], row[0] / row[2]), (d, 0.5, 0.5, 0.5, 2.0, 2.0)):
+            assert page.count("| " + " | ".join(map(number, cells)) + " |") == 2
     assert "near d = 24" in page
-    assert "- DROCULO, theta = 1/2: DROCULO, theta = 1/2 is faster at every d" in page
+    assert "- At theta = 1/2: DROCULO is faster at every d from 8 to 64 (1.7 to 2 times)." in page
     drawn = (tmp_path / "new" / "crossover.svg").read_text()
     for method in METHODS:
         assert drawn.count(f">{method}<") == 1
+
+
+def test_timings_of_different_code_are_not_mixed_in_silence(tmp_path):
+    times = [[1, 1, 1, 1]] * 3
+    for sources, warned in ((("a", "a"), False), (("a", "b"), True)):
+        races = [made_up(times, name, source) for name, source in zip(("budget", "polytope"), sources, strict=True)]
+        page = write_crossover(races, tmp_path, "droculo crossover")
+        assert ("Not all of this was timed with the same code" in page) == warned
 
 
 def test_the_polytope_is_projected_onto_and_asked():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
+import droculo as library
 from droculo import feedback, networks
 from droculo.algorithms import DOBGA, Algorithm
 from droculo.experiments.rows import FULL, droculo, top_b
@@ -84,6 +87,7 @@ class Race:
     ground: Ground
     start: float  # seconds that a run takes besides its rounds
     paces: Sequence[Pace]
+    sources: frozenset[str]  # digests of the code that was timed: one, unless some of it was kept from earlier
 
     def of(self, method: str, quantity: str) -> list[float]:
         """One number of one method, for each dimension."""
@@ -98,12 +102,15 @@ def race(ground: Ground, *, turns: int = TURNS, folder: Path | None = None) -> R
         "turns": turns, "methods": list(METHODS),
     }  # fmt: skip
     paces: list[Pace] = []
+    sources = set()
     for dim in tqdm(ground.dims, desc=ground.name, leave=False, disable=None):
         file = None if folder is None else folder / f"{ground.name}-{dim}.json"
-        found = _recall(file, known, lambda dim=dim: _in_turns(ground, dim, network, turns))  # type: ignore[misc]
-        paces += [Pace(**each) for each in found]
+        kept = _recall(file, known, lambda dim=dim: _in_turns(ground, dim, network, turns))  # type: ignore[misc]
+        paces += [Pace(**each) for each in kept["found"]]
+        sources.add(kept["source"])
     file = None if folder is None else folder / f"{ground.name}-start.json"
-    return Race(ground, _recall(file, known, lambda: _start(ground, network)), paces)
+    start = _recall(file, known, lambda: _start(ground, network))["found"]
+    return Race(ground, start, paces, frozenset(sources))
 
 
 def _in_turns(ground: Ground, dim: int, network: Network, turns: int) -> list[dict[str, Any]]:
@@ -150,20 +157,28 @@ def _start(ground: Ground, network: Network) -> float:
     return float(np.median([run.ledger.seconds for run in runs[1:]]))
 
 
-def _recall(file: Path | None, known: dict[str, Any], measure: Callable[[], Any]) -> Any:
+def _recall(file: Path | None, known: dict[str, Any], measure: Callable[[], Any]) -> dict[str, Any]:
     """What the file has, if it was measured in the same way; else it is measured, and written there."""
     identity = {**known, "device": jax.devices()[0].device_kind}
     if file is not None and file.exists():
-        kept = json.loads(file.read_text())
+        kept: dict[str, Any] = json.loads(file.read_text())
         if kept["identity"] == identity:
-            return kept["found"]
-    found = measure()
+            return kept
+    kept = {"identity": identity, "source": _source(), "found": measure()}
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         half = file.with_suffix(".part")
-        half.write_text(json.dumps({"identity": identity, "found": found}, indent=1) + "\n")
+        half.write_text(json.dumps(kept, indent=1) + "\n")
         half.replace(file)
-    return found
+    return kept
+
+
+@cache  # as it was when this process loaded it
+def _source() -> str:
+    """A digest of the code that a run goes through."""
+    rooms = ("sets", "networks", "linearizations", "feedback", "oracles", "problems", "algorithms", "simulator")
+    files = sorted(file for room in rooms for file in (Path(library.__file__).parent / room).rglob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def measure_crossover(*, quick: bool = False, folder: Path | None = None) -> list[Race]:

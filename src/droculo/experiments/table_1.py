@@ -165,12 +165,12 @@ def _curve(
 
 
 def _affordable(size: Size, theta: float) -> list[int]:
-    """Horizons for the paper's oracle, whose calls grow like T^(2 theta): at least three, if there are as many."""
+    """Horizons for the paper's oracle, whose calls grow like T^(2 theta); five short ones where the usual are too long."""
     short = [T for T in size.horizons if T ** (2 * theta) <= size.most_calls]
     if len(short) >= min(3, len(size.horizons)):
         return short
-    top = int(size.most_calls ** (1 / (2 * theta)))
-    return [top // 4, top // 2, top]
+    top = int(np.log2(size.most_calls) / (2 * theta))
+    return [2**k for k in range(top - 4, top + 1)]
 
 
 def _theta(theta: float) -> str:

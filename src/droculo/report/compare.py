@@ -68,8 +68,8 @@ are the whole run's, all agents in one process with every round recorded, after 
 ![Reward a round](compare-reward.svg)
 
 A curve's point at t is the mean over the first t of T = {T} rounds. Its cost is taken as the total times t/T: for exchanges, bytes and \
-queries that is exact up to a block, for LOO calls and seconds it is an average. Who spends nothing of a kind is left out of \
-that panel.
+queries that is exact up to a block, for LOO calls and seconds it is an average. Curves begin with the first whole unit, and who spends nothing of a kind is left \
+out of that panel.
 """
 
 
@@ -97,16 +97,17 @@ def _left_out(found: Comparison) -> str:
 
 def _panels(found: Comparison, curves: dict[str, NDArray[np.float64]], up: str) -> list[Panel]:
     """Against the rounds and against each cost. Every method looks the same in all of them."""
-    share = found.times / found.horizon
 
-    def series(number: int, outcome: Outcome, total: float) -> Series:
+    def series(number: int, outcome: Outcome, total: float, least: float) -> Series:
         colour, line = COLOURS[number % len(COLOURS)], "-" if number < len(COLOURS) else "--"
-        return Series(outcome.name, total * share, curves[outcome.name] / found.times, style=line, colour=colour)
+        cost, height = total * found.times / found.horizon, curves[outcome.name] / found.times
+        begun = cost >= least  # half an exchange is none
+        return Series(outcome.name, cost[begun], height[begun], style=line, colour=colour)
 
     def panel(across: str, totals: list[float]) -> Panel:
-        shown = [
-            series(n, o, total) for n, (o, total) in enumerate(zip(found.outcomes, totals, strict=True)) if total > 0
-        ]
+        least = 0 if across == "seconds" else 1
+        pairs = enumerate(zip(found.outcomes, totals, strict=True))
+        shown = [series(n, outcome, total, least) for n, (outcome, total) in pairs if total >= least]
         return Panel(f"against {across}", across, up, shown, logarithmic=(True, False))
 
     rounds = panel("rounds", [found.horizon for _ in found.outcomes])

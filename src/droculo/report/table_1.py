@@ -225,8 +225,8 @@ def _topology_panels(found: Table1) -> list[Panel]:
     regret = [_mean(s.readings, "certified") / T for s in ordered]
     apart = [_mean(s.readings, "consensus") for s in ordered]
     return [
-        Panel(names, "spectral gap", "certified regret a round", [Series("measured", gaps, regret)]),
-        Panel("how far agents are apart", "spectral gap", "distance to the mean", [Series("measured", gaps, apart)],
+        Panel(names, "spectral gap", "certified regret a round", [Series("measured", gaps, regret, style="o")]),
+        Panel("how far agents are apart", "spectral gap", "distance to the mean", [Series("measured", gaps, apart, style="o")],
               logarithmic=(True, False)),
     ]  # fmt: skip
 
