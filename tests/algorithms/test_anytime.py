@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tests.designs import PROBLEMS, RING
 
-from droculo import Anytime, Checkpoint, Record, measure, problems, simulate
+from droculo import Anytime, Checkpoint, Droculo, Record, feedback, measure, problems, simulate
 from droculo.algorithms import DOBGA
 
 PROBLEM = PROBLEMS["A2"]
@@ -26,6 +26,17 @@ def test_a_shorter_run_is_the_beginning_of_a_longer_one():
     np.testing.assert_array_equal(short.actions, long.actions[:33])
     np.testing.assert_array_equal(short.queries, long.queries[:33])
     assert np.all(short.ledger.exchanges < long.ledger.exchanges)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_run_may_end_within_a_slot(rounds):
+    """The round of a slot that asks is drawn for the whole slot, however much of it is played."""
+    agent = Droculo.design(PROBLEM.setting, feedback.bandit(), horizon=64, theta=0.5)
+    assert agent.slot == 2
+    whole = simulate(PROBLEM, agent, RING, key=1)
+    part = simulate(PROBLEM, agent, RING, key=1, rounds=rounds)
+    np.testing.assert_array_equal(part.actions, whole.actions[:rounds])
+    assert len(part.rounds) == part.horizon == rounds
 
 
 def test_every_phase_is_a_run_of_its_own_against_what_the_problem_has_become():
@@ -51,7 +62,7 @@ def test_regret_is_a_constant_factor_away_from_knowing_the_horizon():
         float(np.mean(measure.certificate(problem, simulate(problem, agent, RING, key=0, **rounds)).bound))
         for agent, rounds in ((known, {}), (unknown, {"rounds": 1000}))
     ]
-    assert regrets[1] <= regrets[0] / (1 - 2**-0.5)
+    assert regrets[1] <= regrets[0] * 2**0.5 / (1 - 2**-0.5)
 
 
 def test_seeds_and_checkpoints(tmp_path):
@@ -60,7 +71,11 @@ def test_seeds_and_checkpoints(tmp_path):
     assert run.actions.shape == (2, 30, 4, 5)
     again = simulate(PROBLEM, ANYTIME, RING, key=keys, rounds=30, checkpoint=Checkpoint(tmp_path / "run"))
     np.testing.assert_array_equal(run.actions, again.actions)
-    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["phase-00", "phase-01", "phase-02"]
+    names = sorted(p.name for p in (tmp_path / "run").iterdir())
+    assert names == ["phase-00", "phase-01", "phase-02-first-3"]
+    (tmp_path / "run" / "phase-01" / "piece-00011.npz").unlink()  # interrupted: the rest of this phase is played again
+    longer = simulate(PROBLEM, ANYTIME, RING, key=keys, rounds=40, checkpoint=Checkpoint(tmp_path / "run"))
+    np.testing.assert_array_equal(run.actions, longer.actions[:, :30])
 
 
 def test_refusals():
@@ -70,8 +85,11 @@ def test_refusals():
         simulate(PROBLEM, design(36), RING, key=0, rounds=40)
     with pytest.raises(TypeError, match="design is a function of the horizon"):
         Anytime(design(36))
-    with pytest.raises(ValueError, match="at least one round"):
-        Anytime(design, first=0)
+    for first in (0, True, 2.5):
+        with pytest.raises(ValueError, match="whole number of rounds, at least one"):
+            Anytime(design, first=first)
+    with pytest.raises(ValueError, match="10 must divide the first phase, 9 rounds"):
+        simulate(PROBLEM, ANYTIME, RING, key=0, rounds=30, record=Record(every=10))
     with pytest.raises(ValueError, match=r"design\(9\) returned an algorithm for 36 rounds"):
         Anytime(lambda T: design(36), first=9).phases(10)
     with pytest.raises(TypeError, match="what design returns must be a Algorithm"):

@@ -105,11 +105,17 @@ T = 2.0 ** np.arange(8, 17, 2)
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (T**0.75, "reached"),
+        (T**0.75, "consistent with"),
         (T**0.6, "below"),
-        (T**0.9, "**above**; local slopes have stopped falling"),
-        (np.cumprod([1.0, 4**0.95, 4**0.92, 4**0.85, 4**0.76]), "**above**; short horizons are still steep"),
-        (np.cumprod([1.0, 4**0.95, 4**0.94, 4**0.93, 4**0.92]), "**above**; local slopes still fall"),
+        (T**0.9, "**above the theorem's**; not by a transient alone, local slopes stay near 0.900"),
+        (
+            np.cumprod([1.0, 4**0.95, 4**0.92, 4**0.85, 4**0.76]),
+            "**above the theorem's**; likely a transient, the last local slope is 0.760",
+        ),
+        (
+            np.cumprod([1.0, 4**0.95, 4**0.94, 4**0.93, 4**0.92]),
+            "**above the theorem's**; likely a transient, local slopes still fall, to 0.920",
+        ),
     ],
 )
 def test_verdicts(values, words):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from droculo.algorithms.base import Algorithm
 from droculo.expect import expect
 
@@ -22,8 +24,9 @@ class Phase:
 class Anytime:
     """Doubling: phase p is a new start of `design(first * 2^p)`. No round depends on how long the run will be.
 
-    A method with regret C T^a that knows T has at most C T^a/(1 - 2^-a) here, 3.4 times as much for a = 1/2: the
-    phases' regrets add up like a geometric series. `design` makes the algorithm for a horizon.
+    Where every phase of length T has regret at most C T^a, the first T >= `first` rounds have at most (2^a/(1 - 2^-a)) C T^a,
+    4.8 times as much for a = 1/2: the phases' bounds add up like a geometric series, and the last phase may be cut short.
+    `design` makes the algorithm for a horizon. A time-varying network begins anew with every phase.
 
     >>> from droculo import Droculo, feedback, problems
     >>> setting = problems.TopB.random(agents=4, dim=6, budget=2, seed=0).setting
@@ -41,13 +44,13 @@ class Anytime:
                 f"design is a function of the horizon that returns an algorithm; got {type(self.design).__name__}. Write "
                 "for example Anytime(lambda T: Droculo.design(problem.setting, feedback, horizon=T, theta=0.5))."
             )
-        if not (isinstance(self.first, int) and self.first >= 1):
-            raise ValueError(f"the first phase has at least one round; got first={self.first!r}.")
+        if isinstance(self.first, bool) or not isinstance(self.first, int | np.integer) or self.first < 1:
+            raise ValueError(f"the first phase has a whole number of rounds, at least one; got first={self.first!r}.")
 
     def phases(self, rounds: int) -> list[Phase]:
         """What is played in this many rounds."""
         found: list[Phase] = []
-        start, length = 0, self.first
+        start, length = 0, int(self.first)
         while start < rounds:
             algorithm = self.design(length)
             expect(algorithm, Algorithm, "what design returns", "It makes one agent, for example with Droculo.design.")

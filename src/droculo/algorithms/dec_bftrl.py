@@ -1,8 +1,8 @@
 """Dec-BFTRL (arXiv 2608.30271): follow the regularized leader behind a barrier, with a separation oracle and no LOO.
 
 Certain: one d-vector sent a round, O(log T) calls of the separation oracle, regret T^(1/2). Reconstructed: the constants
-nu = 1 and mu = (2 kappa G/R) sqrt(2 T (1 + 1/delta)), delta = 1 - |W - J|, kappa = R/r; mu is divided by the scale of the
-step, as for all methods here.
+nu = 1 and mu = (2 kappa G/R) sqrt(2 T (1 + 1/delta)), delta = 1 - |W - J|, kappa = R/r. Ours: mu is divided by the scale of
+the step, as for all methods here; sets whose affine hull is not all of R^d, within that hull.
 
     paper      here
     K, x0      domain, its center
@@ -23,6 +23,7 @@ from jax import Array
 
 from droculo.algorithms.base import Algorithm, Played, Ports, Spent
 from droculo.algorithms.schedules import Scales, whole_horizon
+from droculo.expect import expect
 from droculo.feedback import full_information
 from droculo.linearizations import Linearization, Setting
 from droculo.sets import Set
@@ -67,6 +68,8 @@ class DecBFTRL(Algorithm):
 
         `mixing_rate`: |W - J|, the network's second largest singular value (`network.mixing_rate`).
         """
+        expect(setting, Setting, "setting", "Pass problem.setting.")
+        expect(mixing_rate, (int, float, np.number), "mixing_rate", "Pass network.mixing_rate.")
         T, domain = whole_horizon(horizon), setting.set
         jax.eval_shape(domain.separate, jnp.zeros(domain.dim))  # raises where it cannot
         if not 0 <= mixing_rate < 1:
@@ -98,7 +101,7 @@ class DecBFTRL(Algorithm):
         loss = -self.domain.subspace.project(total)
         outward = jnp.dot(loss, state.leader) < 0
         loss = loss - jnp.where(outward, jnp.dot(loss, state.offset), 0) * state.ray
-        slope = ports.mix(state.slope) + loss
+        slope = self.domain.subspace.project(ports.mix(state.slope) + loss)  # rounding would add up
         leader = self._leader(slope)
         gauge = gauge_distance(self.domain, leader, jnp.asarray(self.precision))
         return BFTRLState(slope, leader, gauge.share * leader, gauge.ray), Spent(separations=gauge.calls)
@@ -131,7 +134,7 @@ def gauge_distance(domain: Set, u: Array, precision: Array) -> Gauge:
     center, r = jnp.asarray(domain.center), jnp.asarray(domain.inner_radius)
     square = jnp.dot(u, u)
     width = r**2 * precision / (2 * jnp.where(square > 0, square, 1))
-    # Below rounding nothing can be halved; and the ball of radius r is known to lie in K.
+    # Below rounding nothing can be halved.
     width = jnp.maximum(width, 4 * float(np.finfo(u.dtype).eps))
     first = domain.separate(center + u)
 
@@ -153,6 +156,7 @@ def gauge_distance(domain: Set, u: Array, precision: Array) -> Gauge:
     one = jnp.ones((), u.dtype)
     start = (jnp.where(first.inside, one, 0), one, first.normal, jnp.ones((), jnp.int32))
     low, high, normal, calls = jax.lax.while_loop(wide, halve, start)
+    normal = domain.subspace.project(normal)  # on a face its other part would carry the leader off the affine hull
     along = high * jnp.dot(normal, u)
     ray = jnp.where(first.inside, 0, normal / jnp.where(along != 0, along, 1))
     return Gauge(low, ray, calls)

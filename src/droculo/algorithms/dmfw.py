@@ -2,7 +2,8 @@
 
 Certain: K inner steps a round, K = T^(3/2) for the regret bound T^(1/2); two exchanges (of x and of d) and one LOO call
 an inner step, hence T^(5/2) of each; the alpha = 1 - 1/e. Reconstructed, since the text was not at hand: the rule by
-which gradients are averaged (rho_k) and tracked, and the online maximiser (follow the perturbed leader).
+which gradients are averaged (rho_k) and tracked, and the online maximiser (follow the perturbed leader). Ours: gamma < 1 is
+played the same way.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ import numpy as np
 from jax import Array
 
 from droculo.algorithms.base import Algorithm, Played, Ports, Spent
-from droculo.algorithms.frank_wolfe import Heard, Leaders, begin, end_of_block, needs_zero, perturbation
+from droculo.algorithms.frank_wolfe import (
+    Heard,
+    Leaders,
+    begin,
+    end_of_block,
+    needs_zero,
+    perturbation,
+    random_bits,
+    whole_number,
+)
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.linearizations import Setting
 from droculo.sets import Set
@@ -44,9 +54,7 @@ class DMFW(Algorithm):
         """For monotone functions on a set with 0 (case A2). `inner`: K, by default the theorem's T^(3/2)."""
         needs_zero(setting, "DMFW")
         T = whole_horizon(horizon)
-        K = round(T**1.5) if inner is None else inner
-        if K < 1:
-            raise ValueError(f"DMFW needs at least one inner step a round; got inner={inner}.")
+        K = round(T**1.5) if inner is None else whole_number(inner, "inner, the number of inner steps a round,")
         rho = 2 / (np.arange(1, K + 1) + 3.0) ** (2 / 3)
         return cls(setting.set, perturbation(setting, T, scales), rho, T, K)
 
@@ -67,7 +75,7 @@ class DMFW(Algorithm):
     def play(self, ports: Ports, state: Leaders, start: Array, length: int, key: Array) -> tuple[Heard, Played]:
         played = Played(state.path[-1:], jnp.broadcast_to(start, (self.inner,)), state.path[:-1])
         gradients = ports.ask(played, 1)
-        return Heard(gradients, jax.random.key_data(jax.random.fold_in(key, start))), played
+        return Heard(gradients, random_bits(jax.random.fold_in(key, start))), played
 
     def update(self, ports: Ports, state: Leaders, total: Heard) -> tuple[Leaders, Spent]:
         state = end_of_block(ports, self.domain, jnp.asarray(self.width), jnp.asarray(self.rho), state, total)

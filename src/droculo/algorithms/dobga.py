@@ -16,6 +16,7 @@ from jax import Array
 
 from droculo.algorithms.base import Algorithm, Played, Ports, Spent
 from droculo.algorithms.schedules import Scales, whole_horizon
+from droculo.expect import expect
 from droculo.feedback import full_information
 from droculo.linearizations import Linearization, Setting
 from droculo.sets import Set
@@ -43,6 +44,7 @@ class DOBGA(Algorithm):
     @classmethod
     def design(cls, setting: Setting, *, horizon: int, scales: Scales | None = None) -> DOBGA:
         """For any case whose gradients can be asked for anywhere, on a set that can project."""
+        expect(setting, Setting, "setting", "Pass problem.setting.")
         T = whole_horizon(horizon)
         jax.eval_shape(setting.set.project, jnp.zeros(setting.set.dim))  # raises where it cannot
         scale = (scales or Scales()).step_for(full_information())

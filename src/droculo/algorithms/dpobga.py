@@ -16,7 +16,7 @@ def dpobga(setting: Setting, *, horizon: int, scales: Scales | None = None) -> D
     """DPOBGA as a preset of `Droculo`: theta = 1/2, the paper's oracle, (x, y) sent, gradients anywhere.
 
     Certain: T^(1/2) exchanges, T LOO calls, regret T^(3/4) for monotone functions on a set with 0. It ascends along
-    (1 - 1/e) grad f(Z x), that is beta grad f(Z x), where DROCULO leaves the factor out: the step carries it here.
+    (1 - 1/e) grad f(Z x), where DROCULO leaves the factor out: the step carries it here (ours: as beta, for gamma < 1 too).
 
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)

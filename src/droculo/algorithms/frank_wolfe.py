@@ -10,6 +10,7 @@ from jax import Array
 
 from droculo.algorithms.base import Ports
 from droculo.algorithms.schedules import Scales
+from droculo.expect import expect
 from droculo.feedback import full_information
 from droculo.linearizations import Linearization, Setting
 from droculo.sets import Set
@@ -52,7 +53,7 @@ def end_of_block(ports: Ports, domain: Set, width: Array, rho: Array, state: Lea
 
     _, feeds = jax.lax.scan(track, (nothing, nothing), (steps, rho, heard.gradients))
     totals = state.totals + feeds
-    key = jax.random.wrap_key_data(heard.bits.astype(jnp.uint32))  # a sum over slots is wider
+    key = jax.random.wrap_key_data(heard.bits.astype(jnp.uint32), impl="threefry2x32")  # a sum over slots is wider
     noise = width * jax.random.uniform(key, totals.shape, totals.dtype)
 
     def walk(x: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -65,16 +66,29 @@ def end_of_block(ports: Ports, domain: Set, width: Array, rho: Array, state: Lea
 
 
 def perturbation(setting: Setting, feeds: float, scales: Scales | None) -> Vector:
-    """The width of the perturbations: G sqrt(number of feeds), over the scale of the step.
-
-    Kalai and Vempala's choice in Euclidean terms. A longer step is a smaller perturbation.
+    """The width of the perturbations: G sqrt(number of feeds), over the scale of the step: a longer step is a smaller
+    perturbation. (Our choice: Kalai and Vempala's, with its l1 diameter and l1 bound replaced by sqrt(d) times the
+    Euclidean ones, which cancel.)
     """
     step = (scales or Scales()).step_for(full_information())
     return np.asarray(float(setting.bounds.gradient) * np.sqrt(feeds) / step)
 
 
+def random_bits(key: Array) -> Array:
+    """Two words of a key, of whichever kind, that can be added to zeros."""
+    return jax.random.key_data(key)[..., :2]
+
+
+def whole_number(value: int, what: str) -> int:
+    """A count, or an error."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{what} is a whole number, at least 1; got {value!r}.")
+    return int(value)
+
+
 def needs_zero(setting: Setting, who: str) -> Linearization:
     """These walks begin at 0, and only monotone functions reward that."""
+    expect(setting, Setting, "setting", "Pass problem.setting.")
     link, domain = setting.linearization, setting.set
     if link.case != "A2" or not domain.contains_origin:
         raise ValueError(

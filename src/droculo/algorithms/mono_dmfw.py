@@ -14,7 +14,16 @@ import numpy as np
 from jax import Array
 
 from droculo.algorithms.base import Algorithm, Played, Ports, Spent
-from droculo.algorithms.frank_wolfe import Heard, Leaders, begin, end_of_block, needs_zero, perturbation
+from droculo.algorithms.frank_wolfe import (
+    Heard,
+    Leaders,
+    begin,
+    end_of_block,
+    needs_zero,
+    perturbation,
+    random_bits,
+    whole_number,
+)
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.linearizations import Setting
 from droculo.sets import Set
@@ -45,8 +54,8 @@ class MonoDMFW(Algorithm):
         """For monotone functions on a set with 0 (case A2). `block`: K, by default the theorem's T^(3/5)."""
         needs_zero(setting, "Mono-DMFW")
         T = whole_horizon(horizon)
-        K = max(1, round(T**0.6)) if block is None else block
-        if not 1 <= K <= T:
+        K = max(1, round(T**0.6)) if block is None else whole_number(block, "block, the rounds of a block,")
+        if K > T:
             raise ValueError(f"Mono-DMFW needs blocks of 1 to T = {T} rounds; got block={block}.")
         k = np.arange(1, K + 1, dtype=np.float64)
         rho = np.where(k <= K / 2 + 1, 2 / (k + 3) ** (2 / 3), 1.5 / (K - k + 2) ** (2 / 3))
@@ -73,7 +82,7 @@ class MonoDMFW(Algorithm):
         played = Played(state.path[-1:], start[None], state.path[k][None])
         gradient = ports.ask(played, 1)[0]
         alone = (jnp.arange(self.block) == k)[:, None]
-        bits = jax.random.key_data(for_noise)
+        bits = random_bits(for_noise)
         return Heard(jnp.where(alone, gradient, 0), jnp.where(q == 0, bits, 0)), played
 
     def update(self, ports: Ports, state: Leaders, total: Heard) -> tuple[Leaders, Spent]:

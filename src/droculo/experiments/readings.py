@@ -65,7 +65,10 @@ _COSTS = ("exchanges", "messages", "bytes", "loo_calls", "projections", "separat
 
 @dataclass(frozen=True)
 class Shelf:
-    """A folder of readings: what was measured once, with the same parameters and version, is not measured again."""
+    """A folder of readings: what was measured once, at the same size and with the same version, is not measured again.
+
+    A change of the code or of a row between two versions is not seen: delete the folder then.
+    """
 
     folder: Path | None = None
 

@@ -39,7 +39,7 @@ class Checkpoint:
             half.replace(owner)
         elif owner.read_text().strip() != identity:
             raise ValueError(
-                f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key, record, "
+                f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key, record, rounds, "
                 "agents or dtype, or to another version of droculo or JAX. Pass the same ones to go on, "
                 "or another folder to begin a new run."
             )

@@ -16,7 +16,7 @@ from droculo.networks import Network
 from droculo.problems import Delayed, Problem
 from droculo.simulator.checkpoint import Checkpoint
 from droculo.simulator.inputs import as_keys
-from droculo.simulator.trajectory import Ledger, Trajectory
+from droculo.simulator.trajectory import Ledger, Record, Trajectory
 
 
 def in_phases(
@@ -32,11 +32,19 @@ def in_phases(
     """Every phase of `anytime` as a run of its own, with a key of its own, against what the problem has become."""
     if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 1:
         raise ValueError(f"an Anytime has no horizon: say with rounds=... how long to play; got rounds={rounds!r}.")
+    every = (options["record"] or Record()).every
+    if every > 1 and anytime.first % every:
+        raise ValueError(
+            f"a record of every {every}th round must keep its distance from phase to phase: {every} must divide the first "
+            f"phase, {anytime.first} rounds. Pass Anytime(..., first={-(-anytime.first // every) * every}) or another record."
+        )
     keys, batched = as_keys(key)
     parts = []
     for number, phase in enumerate(anytime.phases(int(rounds))):
         own = jax.vmap(lambda key, number=number: jax.random.fold_in(key, number))(keys)
-        folder = None if checkpoint is None else Checkpoint(Path(checkpoint.folder) / f"phase-{number:02d}")
+        # A phase that is cut short has a folder of its own, so that a longer run can go on from the phases before it.
+        cut = "" if phase.rounds == phase.algorithm.horizon else f"-first-{phase.rounds}"
+        folder = None if checkpoint is None else Checkpoint(Path(checkpoint.folder) / f"phase-{number:02d}{cut}")
         run = simulate(
             Delayed(problem, phase.start), phase.algorithm, network,
             key=own if batched else own[0], rounds=phase.rounds, checkpoint=folder, **options,

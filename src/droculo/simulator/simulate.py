@@ -164,6 +164,9 @@ def _pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
             pieces.append(Piece(shape, first * length, number, number * length))
     if rest:
         slots, short = divmod(rest, algorithm.slot)
+        if short:  # a run that ends within a slot plays it as a longer run would, and forgets the rest
+            short = min(algorithm.slot, algorithm.horizon - (rounds - short))
+            slots, short = (slots + 1, 0) if short == algorithm.slot else (slots, short)
         pieces.append(Piece(Shape(1, slots, short, record, AT_ONCE), blocks * length, 1, rest))
     return pieces
 
@@ -176,8 +179,9 @@ def _to_host(bill: Any, kept: Any, piece: Piece) -> dict[str, np.ndarray]:
         return arrays
     # Buffers are (seeds, blocks, agents, rounds of the block, ...); rounds and agents change places.
     number = piece.blocks
-    valid = np.asarray(kept.valid)[0, :number, 0]
-    arrays["rounds"] = np.asarray(kept.rounds)[0, :number, 0][valid].astype(np.int64)
+    played = np.asarray(kept.rounds)[0, :number, 0]
+    valid = np.asarray(kept.valid)[0, :number, 0] & (played < piece.start + piece.rounds)
+    arrays["rounds"] = played[valid].astype(np.int64)
     arrays["actions"] = np.swapaxes(np.asarray(kept.actions)[:, :number], 2, 3)[:, valid]
     which_block = np.nonzero(valid)[0]
     arrays["decisions"] = np.asarray(kept.decisions)[:, which_block]
