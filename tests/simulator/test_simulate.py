@@ -170,7 +170,11 @@ def leaving():
             "network must be a Network; got Graph. Turn a graph",
         ),
         (lambda: simulate(PROBLEM.setting, agent(), RING, key=0), TypeError, "problem must be a Problem; got Setting"),
-        (lambda: simulate(PROBLEM, PROBLEM, RING, key=0), TypeError, "algorithm must be a Algorithm or Anytime; got TopB"),
+        (
+            lambda: simulate(PROBLEM, PROBLEM, RING, key=0),
+            TypeError,
+            "algorithm must be a Algorithm or Anytime; got TopB",
+        ),
         (lambda: simulate(PROBLEM, agent(), RING, key=0, record=10), TypeError, "record must be a .*; got int"),
         (
             lambda: simulate(PROBLEM, agent(), RING, key=0, checkpoint="folder"),

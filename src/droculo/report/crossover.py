@@ -14,8 +14,8 @@ from droculo.report.figures import COLOURS, Panel, Series, draw
 from droculo.report.markdown import number, table
 
 PROJECTING, *LINEAR = METHODS
-#: times that differ by less than this factor are called even: clocks are noisy
-EVEN = 1.1
+#: times that differ by less than this factor are called even: measured again, ratios of short times move by as much
+EVEN = 1.2
 #: how many times faster the literature says that projection-free methods are, at most
 CLAIM = 6
 
@@ -98,7 +98,8 @@ def _page(races: Sequence[Race], command: str) -> str:
 {PROJECTING} makes one Euclidean projection in every round; DROCULO calls a linear optimization oracle (LOO) instead, in every round \
 (theta = 1) or once every sqrt(T) rounds (theta = 1/2, which also talks only then). {AGENTS} agents on a ring, gradients, the default \
 constants. Times are of compiled runs that record nothing, after a run that compiled them; the methods take turns, and the \
-median counts (of up to {TURNS}; who was timed for {LONG:g} s is not timed again). The certified regret is an upper bound on alpha-regret, from a run that \
+median counts (of up to {TURNS}; who was timed for {LONG:g} s is not timed again). Times within a factor of {EVEN:g} of each other \
+are called even. The certified regret is an upper bound on alpha-regret, from a run that \
 recorded every round.
 
 {claim(races)}{_mixed(races)}
