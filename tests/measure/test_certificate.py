@@ -38,8 +38,8 @@ def test_it_is_above_the_exact_regret(case, model):
     ("name", "model"),
     [
         pytest.param(name, model, marks=pytest.mark.xdist_group(name))
-        for name, problem in PLANTED.items()
-        for model in models(problem)
+        for number, (name, problem) in enumerate(PLANTED.items())
+        for model in {models(problem)[(number + turn) % len(models(problem))]: turn for turn in (0, 2)}
     ],
 )
 def test_it_is_above_the_exact_regret_of_every_planted_problem(name, model):

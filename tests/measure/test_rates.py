@@ -33,7 +33,7 @@ def test_a_bend_widens_the_interval():
     """Seeds that agree with each other say nothing of a curve that is not straight yet."""
     seeds = np.array([[1.0], [1.001]])
     bent = measure.rate(T, seeds * (T**0.5 + 30))
-    assert bent.high - bent.slope > 0.05
+    assert bent.high - bent.slope > 0.03
     straight = measure.rate(T, seeds * T**0.5)
     assert straight.high - straight.slope < 1e-3
 
