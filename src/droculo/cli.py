@@ -69,7 +69,7 @@ def _run_table_1(given: argparse.Namespace) -> None:
 
     size = FULL if given.size == "full" else QUICK
     found = measure_table_1(size, given.out, processes=given.processes)
-    print(write_table_1(found, given.out))
+    print(write_table_1(found, given.out, given.command))
 
 
 def _compare(commands: Any) -> None:

@@ -26,7 +26,7 @@ def reading(**given):
 def found(tmp_path_factory):
     out = tmp_path_factory.mktemp("table1")
     result = measure_table_1(QUICK, out)
-    return result, write_table_1(result, out), out
+    return result, write_table_1(result, out, "droculo table1"), out
 
 
 def test_the_quick_size_end_to_end(found):
@@ -69,7 +69,7 @@ def test_nothing_is_run_twice(found, monkeypatch):
     with pytest.raises(ValueError, match="at least one process"):
         measure_table_1(QUICK, out, processes=0)
     assert [m.readings for m in again.rows] == [m.readings for m in result.rows]
-    assert write_table_1(again, out) == page
+    assert write_table_1(again, out, "droculo table1") == page
 
 
 def test_alpha_regret_is_below_the_certificate(found):
@@ -137,5 +137,6 @@ def test_the_published_page_is_what_its_readings_say(tmp_path, monkeypatch):
     )
     results = Path(__file__).parent.parent.parent / "docs" / "results"
     shutil.copytree(results / "table1-full", tmp_path / "table1-full")
-    page = write_table_1(measure_table_1(FULL, tmp_path), tmp_path)
+    command = "droculo table1 --size full --out docs/results"
+    page = write_table_1(measure_table_1(FULL, tmp_path), tmp_path, command)
     assert page == (results / "table1.md").read_text()

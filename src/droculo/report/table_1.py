@@ -19,8 +19,8 @@ from droculo.report.markdown import number, table
 ROUNDING = 0.005
 
 
-def write_table_1(found: Table1, out: Path) -> str:
-    """Write table1.md and its three figures; return the page."""
+def write_table_1(found: Table1, out: Path, command: str) -> str:
+    """Write table1.md and its three figures; return the page. `command`: what made them."""
     out.mkdir(parents=True, exist_ok=True)
     panels = [_panel(m) for m in (*found.rows, *found.beyond)]
     draw(out / "table1.svg", "Certified regret against the horizon", panels, columns=5, width=3.2)
@@ -31,7 +31,7 @@ def write_table_1(found: Table1, out: Path) -> str:
         columns=3,
     )
     draw(out / "topology.svg", "The network's spectral gap", _topology_panels(found), columns=2)
-    page = _page(found)
+    page = _page(found, command)
     (out / "table1.md").write_text(page)
     return page
 
@@ -52,14 +52,14 @@ def verdict(measured: Rate | None, promised: float) -> str:
     return f"**above the theorem's**; {why}"
 
 
-def _page(found: Table1) -> str:
+def _page(found: Table1, command: str) -> str:
     size = found.size
     every = [*found.rows, *found.beyond]
     above = [m for m in every if verdict(m.exponent("certified"), m.row.regret).startswith("**above")]
     zeroth = [m for m in every if m.row.model in ("zeroth order", "bandit") and m not in above]
     return f"""# Table 1, measured
 
-Made by `droculo table1 --size {size.name} --out docs/results` ({found.made_with}).
+Made by `{command}` ({found.made_with}).
 
 Every row of the paper's Table 1: {size.agents} agents on a ring, {size.dim} coordinates, theta = 1/2 where there is a \
 choice, horizons {_list(size.horizons)} (DMFW, whose costs grow like T^2.5: {_list(size.dmfw_horizons)}{_paper_horizons(found)}), \
