@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 JOBS   ?= 2
 
-.PHONY: run test gallery bench lint format clean help
+.PHONY: run test gallery bench docs lint format clean help
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -28,6 +28,11 @@ gallery: $(READY)  ## run every application and write its page and picture to do
 
 bench: $(READY)  ## measure every speed and cost that the docs claim, hold it to its target, write docs/results/performance.md
 	$(BIN)/python benchmarks/bench.py --out docs/results
+
+docs: $(READY)  ## build the documentation site to build/site
+	@$(BIN)/python -c 'import material, mkdocstrings, latex2mathml' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/python docs/site/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -25,7 +25,8 @@ from targets import table
 from droculo import Droculo, Record, feedback, networks, oracles, problems
 from droculo.algorithms import Schedule
 from droculo.networks import Network
-from droculo.simulator.engine import Shape, World, begin, stretch
+from droculo.simulator.compiling import program
+from droculo.simulator.engine import Shape, World, begin
 from droculo.simulator.inputs import cast
 
 DIM, BUDGET, BLOCK, DEGREE = 32, 8, 32, 6
@@ -87,7 +88,7 @@ def per_block(problem, network, oracle, blocks: int) -> dict[str, float]:
     keys = jax.random.split(jax.random.key(0), 1)
 
     def go(states, first):
-        return stretch(world, shape, states, keys, jnp.asarray(first * BLOCK), jnp.asarray(blocks))
+        return program(False)(world, shape, states, keys, jnp.asarray(first * BLOCK), jnp.asarray(blocks))
 
     began = time.perf_counter()
     states, _, _ = jax.block_until_ready(go(states, 0))

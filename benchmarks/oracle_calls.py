@@ -78,9 +78,9 @@ def run(name: str, oracle: Any, horizon: int, theta: float, step: float, toleran
         scales=Scales(step=step, tolerance=tolerance),
     )  # fmt: skip
     if timed:  # once for the compiler
-        simulate(problem, agent, NETWORK, key=0, progress=False)
+        simulate(problem, agent, NETWORK, key=0, progress=False, quick=False)
     began = time.perf_counter()
-    out = simulate(problem, agent, NETWORK, key=0, progress=False)
+    out = simulate(problem, agent, NETWORK, key=0, progress=False, quick=False)
     seconds = time.perf_counter() - began
     bound = float(measure.certificate(problem, out, sample=SAMPLE).bound.mean())
     calls = float(out.ledger.loo_calls.mean())

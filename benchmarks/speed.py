@@ -43,8 +43,10 @@ def against_numpy(quick: bool) -> tuple[str, list[Target], dict[str, float]]:
     parts = design(20, 20, rounds, 1.0)
     projected = design(20, 20, rounds, 1.0, Exact())
     runs = {
-        "droculo": lambda: simulate(*parts, key=0, progress=False),
-        "droculo, exact projection instead of the oracle": lambda: simulate(*projected, key=0, progress=False),
+        "droculo": lambda: simulate(*parts, key=0, progress=False, quick=False),
+        "droculo, exact projection instead of the oracle": lambda: simulate(
+            *projected, key=0, progress=False, quick=False
+        ),
         "batched NumPy": lambda: batched.run(*parts, rounds, 0),
         "NumPy, agent by agent": lambda: per_agent.run(*parts, rounds, 0),
     }
@@ -58,7 +60,8 @@ def against_numpy(quick: bool) -> tuple[str, list[Target], dict[str, float]]:
     ours = each["droculo"]
     ratios = {name: value / ours for name, value in each.items()}
     regrets = [
-        float(np.mean(measure.certificate(p[0], simulate(*p, key=0, progress=False)).bound)) for p in (parts, projected)
+        float(np.mean(measure.certificate(p[0], simulate(*p, key=0, progress=False, quick=False)).bound))
+        for p in (parts, projected)
     ]
     rows = [[name, value, ratios[name]] for name, value in each.items()]
     text = (
@@ -78,8 +81,10 @@ def against_numpy(quick: bool) -> tuple[str, list[Target], dict[str, float]]:
 
 def per_agent_round(agents: int, dim: int, horizon: int, theta: float, turns: int = 3) -> float:
     parts = design(agents, dim, horizon, theta)
-    simulate(*parts, key=0, progress=False, record=NOTHING)
-    times = [seconds_of(lambda: simulate(*parts, key=1, progress=False, record=NOTHING)) for _ in range(turns)]
+    simulate(*parts, key=0, progress=False, quick=False, record=NOTHING)
+    times = [
+        seconds_of(lambda: simulate(*parts, key=1, progress=False, quick=False, record=NOTHING)) for _ in range(turns)
+    ]
     return float(np.median(times)) / agents / horizon * 1e6
 
 

@@ -1,9 +1,11 @@
 """Tests compile hundreds of small programs and run each once: compile them quickly rather than for speed."""
 
 import os
+import re
 from importlib.metadata import version
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 QUICK = ["--xla_backend_optimization_level=0"]
 if version("jaxlib").startswith(("0.8.", "0.9.", "0.10.", "0.11.")):  # an unknown flag would end the process
@@ -18,3 +20,16 @@ def _room_for_programs():
 
     yield
     make_room()
+
+
+class ByProgram(LoadScopeScheduling):
+    """A file's tests go to one worker, and so do tests of several files that play the same (case, feedback) design: what is
+    compiled for one of them serves the others. (xdist's own groups are silently ignored with pytest 9.2.)"""
+
+    def _split_scope(self, nodeid):
+        pair = re.search(r"\[(concave|A[1-4])-[a-z_]+\]$", nodeid)
+        return pair[0] if pair else nodeid.split("::")[0]
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByProgram(config, log)

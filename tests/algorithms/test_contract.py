@@ -9,9 +9,7 @@ from droculo import Droculo, Scales, networks, oracles
 from droculo.testing import check_algorithm
 
 
-@pytest.mark.parametrize(
-    ("case", "model"), [pytest.param(*p, marks=pytest.mark.xdist_group("-".join(p))) for p in PAIRS]
-)
+@pytest.mark.parametrize(("case", "model"), PAIRS)
 def test_contract(case, model):
     check_algorithm(PROBLEMS[case], design(case, model), RING)
 

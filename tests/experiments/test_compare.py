@@ -10,8 +10,6 @@ from droculo.experiments import NETWORKS, PROBLEMS, compare, contenders, network
 from droculo.problems import TopB
 from droculo.report import number, write_compare
 
-#: one worker plays for all
-pytestmark = pytest.mark.xdist_group("compare")
 N, D, T = 3, 4, 32
 RING = networks.connect(networks.ring(N))
 INNER = round(T**0.5)

@@ -11,8 +11,6 @@ from droculo.experiments.crossover import GROUNDS, METHODS, QUICK_GROUNDS, Pace,
 from droculo.report import number, who_wins, write_crossover
 from droculo.report.crossover import claim
 
-#: one worker plays for all
-pytestmark = pytest.mark.xdist_group("crossover")
 DIMS = (8, 16, 32, 64)
 SMALL = {ground.name: dataclasses.replace(ground, dims=(4,), horizon=16) for ground in GROUNDS}
 

@@ -14,9 +14,6 @@ from droculo.feedback import TABLE_1, Refusal
 from droculo.measure import rate
 from droculo.report import verdict, write_table_1
 
-#: one worker makes the tables once
-pytestmark = pytest.mark.xdist_group("table-1")
-
 
 def reading(**given):
     return Reading(**(dict.fromkeys(Reading.__dataclass_fields__, 1.0) | {"horizon": 4, "seed": 0} | given))

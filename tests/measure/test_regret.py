@@ -13,7 +13,6 @@ from droculo.testing.points import random_points
 
 PROBLEM = PROBLEMS["A3"]
 AGENT = design("A3", "semi_bandit")
-pytestmark = pytest.mark.xdist_group("A3-semi_bandit")
 CONCAVE = problems.from_function(
     lambda i, t, x: (1 + jnp.cos(t) / 2) * jnp.dot(jnp.asarray([3.0, 2.0, 1.0]) + i, jnp.log1p(x)),
     sets.budget(3, 1.5), linearizations.Concave(), gradient_bound=40.0, value_bound=40.0,

@@ -70,7 +70,6 @@ def test_with_a_small_tolerance_it_is_the_euclidean_projection():
 
 
 @pytest.mark.parametrize("case", ["A1", "A2"])
-@pytest.mark.xdist_group("A2-full_information")
 def test_about_one_call_a_block(case):
     calls = {}
     for oracle in (oracles.Corrective(), oracles.Paper()):

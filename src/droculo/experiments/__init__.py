@@ -1,8 +1,8 @@
-"""Runs that are worth repeating: Table 1 measured, methods head to head, and when projections pay."""
+"""Runs that are worth repeating: specs and sweeps, Table 1 measured, methods head to head, and when projections pay."""
 
+from droculo.experiments.catalogue import ALGORITHMS, FEEDBACKS, NETWORKS, PROBLEMS, Entry
+from droculo.experiments.cell import Cell, Choice, NotPossibleError, build
 from droculo.experiments.compare import (
-    NETWORKS,
-    PROBLEMS,
     Comparison,
     Contender,
     Outcome,
@@ -12,38 +12,65 @@ from droculo.experiments.compare import (
     problem_of,
 )
 from droculo.experiments.crossover import Pace, Race, measure_crossover, race
+from droculo.experiments.engines import ENGINES, side_by_side
+from droculo.experiments.play import Rows, play
 from droculo.experiments.readings import Reading, Shelf, measured, read
 from droculo.experiments.rows import BEYOND, FULL, QUICK, ROWS, Row, Size
+from droculo.experiments.spec import Spec, SpecError, load, parse
+from droculo.experiments.store import Results, Store, StoreError
+from droculo.experiments.sweep import Sweep, collect, spec_of, sweep
 from droculo.experiments.table_1 import Measured, Swept, Table1, by_seed, growth, measure_table_1
 
 __all__ = [
+    "ALGORITHMS",
     "BEYOND",
+    "ENGINES",
+    "FEEDBACKS",
     "FULL",
     "NETWORKS",
     "PROBLEMS",
     "QUICK",
     "ROWS",
+    "Cell",
+    "Choice",
     "Comparison",
     "Contender",
+    "Entry",
     "Measured",
+    "NotPossibleError",
     "Outcome",
     "Pace",
     "Race",
     "Reading",
+    "Results",
     "Row",
+    "Rows",
     "Shelf",
     "Size",
+    "Spec",
+    "SpecError",
+    "Store",
+    "StoreError",
+    "Sweep",
     "Swept",
     "Table1",
+    "build",
     "by_seed",
+    "collect",
     "compare",
     "contenders",
     "growth",
+    "load",
     "measure_crossover",
     "measure_table_1",
     "measured",
     "network_of",
+    "parse",
+    "play",
     "problem_of",
     "race",
     "read",
+    "side_by_side",
+    "spec_of",
+    "sweep",
 ]

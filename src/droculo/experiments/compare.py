@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from droculo import feedback, networks
+from droculo import feedback
 from droculo.algorithms import DMFW, DOBGA, Algorithm, DecBFTRL, Droculo, MonoDMFW, dpobga
 from droculo.algorithms.schedules import whole_horizon
+from droculo.experiments.catalogue import NETWORKS, PROBLEMS, network
 from droculo.experiments.readings import Reading, measured
-from droculo.experiments.rows import FULL, Size, cut, top_b, weak
 from droculo.measure import regret, rewards
 from droculo.networks import Network
-from droculo.problems import Coverage, Problem, WaterFilling
+from droculo.problems import Problem
 from droculo.simulator import simulate
 from droculo.simulator.room import make_room
 
@@ -145,68 +144,40 @@ def _outcome(
     problem: Problem, contender: Contender, network: Network, seeds: Sequence[int], times: NDArray[np.int64]
 ) -> Outcome:
     make_room(FEW_MAPS)
-    simulate(problem, contender.algorithm, network, key=seeds[0], progress=False)  # compiles
+    simulate(problem, contender.algorithm, network, key=seeds[0], progress=False, quick=False)  # compiles
     readings, lost, earned = [], [], []
     for seed in seeds:
-        run = simulate(problem, contender.algorithm, network, key=seed, progress=False)
+        run = simulate(problem, contender.algorithm, network, key=seed, progress=False, quick=False)
         readings.append(measured(problem, run, seed))
         lost.append(regret(problem, run, at=times.tolist()).curve.mean(axis=1))
         earned.append(np.cumsum(rewards(problem, run).mean(axis=1))[times - 1])
     return Outcome(contender.name, readings, np.mean(lost, axis=0), np.mean(earned, axis=0))
 
 
-def _coverage(size: Size, seed: int) -> Coverage:
-    return Coverage.random(
-        agents=size.agents, dim=size.dim, budget=max(1, size.dim // 3), elements=2 * size.dim, seed=seed
-    )
-
-
-def _water_filling(size: Size, seed: int) -> WaterFilling:
-    return WaterFilling.random(agents=size.agents, dim=size.dim, budget=max(1, size.dim // 3), seed=seed)
-
-
-def _grid(agents: int) -> Any:
-    rows = max(n for n in range(1, math.isqrt(agents) + 1) if agents % n == 0)
-    if rows == 1 and agents > 3:
-        raise ValueError(f"{agents} agents make no grid of two rows or more. Take another number of agents, or a ring.")
-    return networks.grid(rows, agents // rows)
-
-
-#: by name: the problem with the adversary of a seed
-PROBLEMS: dict[str, Callable[[Size, int], Problem]] = {
-    "top-b": top_b,
-    "coverage": _coverage,
-    "cut": cut,
-    "water-filling": _water_filling,
-    "weak": weak,
-}
-#: by name: the graph of so many agents
-NETWORKS: dict[str, Callable[[int], Any]] = {
-    "ring": networks.ring,
-    "complete": networks.complete,
-    "star": networks.star,
-    "grid": _grid,
-    "erdos-renyi": lambda n: networks.erdos_renyi(n, min(1.0, 2 * math.log(max(n, 2)) / max(n, 2))),
-}
+#: the planted problems, whose best fixed point is known
+PLANTED = ("top-b", "coverage", "cut", "water-filling", "weak")
+#: graphs of any number of agents
+GRAPHS = ("ring", "complete", "star", "grid", "erdos-renyi")
 
 
 def problem_of(name: str, agents: int, dim: int, seed: int = 0) -> Problem:
-    """One of `PROBLEMS`.
+    """One of `PLANTED`.
 
     >>> problem_of("cut", 3, 6).set.dim
     6
     """
-    if name not in PROBLEMS:
-        raise ValueError(f"there is no problem called {name!r}; there are {', '.join(PROBLEMS)}.")
-    return PROBLEMS[name](replace(FULL, agents=agents, dim=dim), seed)
+    if name not in PLANTED:
+        raise ValueError(f"there is no problem called {name!r}; there are {', '.join(PLANTED)}.")
+    found: Problem = PROBLEMS[name].make(agents=agents, dim=dim, seed=seed)
+    return found
 
 
 def network_of(name: str, agents: int) -> Network:
-    """One of `NETWORKS`, with Metropolis weights.
+    """One of `GRAPHS`, with Metropolis weights.
 
     >>> network_of("grid", 6).n_links
     7
     """
-    if name not in NETWORKS:
-        raise ValueError(f"there is no network called {name!r}; there are {', '.join(NETWORKS)}.")
-    return networks.connect(NETWORKS[name](agents))
+    if name not in GRAPHS:
+        raise ValueError(f"there is no network called {name!r}; there are {', '.join(GRAPHS)}.")
+    return network(NETWORKS[name].make, agents, {})

@@ -121,7 +121,7 @@ def _in_turns(ground: Ground, dim: int, network: Network, turns: int) -> list[di
     spent: dict[str, list[float]] = {name: [] for name in agents}
 
     def go(name: str, record: Record | None = None) -> Trajectory:
-        return simulate(problem, agents[name], network, key=0, record=record, progress=False)
+        return simulate(problem, agents[name], network, key=0, record=record, progress=False, quick=False)
 
     for name in agents:
         go(name, Record(every=0))  # compiles
@@ -152,7 +152,8 @@ def _start(ground: Ground, network: Network) -> float:
     problem = ground.problem(ground.dims[0])
     agent = DOBGA.design(problem.setting, horizon=ground.horizon)
     runs = [
-        simulate(problem, agent, network, key=0, rounds=1, record=Record(every=0), progress=False) for _ in range(4)
+        simulate(problem, agent, network, key=0, rounds=1, record=Record(every=0), progress=False, quick=False)
+        for _ in range(4)
     ]
     return float(np.median([run.ledger.seconds for run in runs[1:]]))
 

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from droculo import feedback, networks
 from droculo.algorithms import Algorithm
-from droculo.experiments.parallel import side_by_side
+from droculo.experiments.engines import side_by_side
 from droculo.experiments.readings import Reading, Shelf, read
 from droculo.experiments.rows import BEYOND, ROWS, Row, Size, dec_bftrl, droculo, top_b
 from droculo.linearizations import Setting

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,11 +14,14 @@ from numpy.typing import NDArray
 
 from droculo.linearizations import Linearization
 from droculo.measure.network import off_the_set
-from droculo.measure.regret import network_reward
+from droculo.measure.regret import curve_frame, curve_plot, curve_times, network_reward
 from droculo.measure.sampling import Sample, draw
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.simulator import Plays
+
+if TYPE_CHECKING:
+    import pandas
 
 Numbers = NDArray[np.float64]
 
@@ -45,10 +49,23 @@ class Certificate(NamedTuple):
     rewards: Numbers  # (..., agents): (1/N) sum_{t,j} f_{t,j}(a_t^i)
     optimum_low: Numbers  # (...)
     optimum_high: Numbers  # (...)
+    times: NDArray[np.int64]  # (k,): after so many rounds. Empty for a sample
+    curve: Numbers  # (..., k, agents): what was certified then; its last row is the bound
+
+    def frame(self) -> pandas.DataFrame:
+        """The curve as a DataFrame: one row for each seed (by its place), time and agent."""
+        return curve_frame("certified", self.curve, self.times, self.agents)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Certified regret a round over time (ask for the times with `at`). Returns the axes."""
+        return curve_plot("certified regret a round", self.curve, self.times, ax)
 
 
-def certificate(problem: Problem, plays: Plays, *, nodes: int = 12, sample: Sample | None = None) -> Certificate:
-    """Certify a run whose every round was recorded. `nodes`: of the quadrature over the linearization's Z.
+def certificate(
+    problem: Problem, plays: Plays, *, nodes: int = 12, sample: Sample | None = None, at: Sequence[int] | None = None
+) -> Certificate:
+    """Certify a run whose every round was recorded. `nodes`: of the quadrature over the linearization's Z. `at`: the times
+    of the curve, by default the end alone.
 
     Costs N^2 gradients (times `nodes`) a round, and one LOO call for each agent at the end. With a `sample` it costs
     what that names, and `bound` is an estimate: `error` is its standard error, and since the maximum of an estimate is on
@@ -64,6 +81,7 @@ def certificate(problem: Problem, plays: Plays, *, nodes: int = 12, sample: Samp
     >>> bool((found.bound >= regret(problem, run).total).all())
     True
     """
+    times = curve_times(plays.horizon, [plays.horizon] if at is None else at)
     if nodes < 1:
         raise ValueError(f"the quadrature needs at least one node; got {nodes}.")
     drawn = draw(problem, plays, sample, "a certificate", each=1 if problem.linearization.trivial else nodes)
@@ -79,23 +97,31 @@ def certificate(problem: Problem, plays: Plays, *, nodes: int = 12, sample: Samp
     with double():
         functions = jnp.asarray(plays.agents[drawn.functions])
         rounds = jnp.asarray(plays.rounds[drawn.rounds])
+        places = jnp.asarray(np.searchsorted(times, np.asarray(plays.rounds)[drawn.rounds] + 1))
         found = []
         for actions, decisions in zip(plays.actions.reshape(shape), plays.decisions.reshape(shape), strict=True):
             played = [jnp.asarray(a[drawn.rounds][:, drawn.nodes], jnp.float64) for a in (actions, decisions)]
-            found.append(_one_run(problem, link, rounds, functions, *played, nodes, sample is not None))
+            found.append(
+                _one_run(problem, link, rounds, functions, *played, places, len(times), nodes, sample is not None)
+            )
     scale = plays.horizon / len(drawn.rounds)
     *sums, details = zip(*found, strict=True)
-    linear, gap, earned, low = (scale * np.stack([np.asarray(part) for part in column]) for column in sums)
-    bound = float(link.beta) * linear + gap
+    linear, gaps, earned, low = (scale * np.stack([np.asarray(part) for part in column]) for column in sums)
+    curve = float(link.beta) * linear + gaps
+    bound, gap = curve[:, -1], gaps[:, -1]
     exact = sample is None
+    if not exact:
+        times, curve = times[:0], curve[:, :0]
     error = np.zeros_like(bound) if exact else np.stack([drawn.total(np.asarray(each))[1] for each in details])
     high = np.min((earned + bound) / float(link.alpha), axis=-1)
     if not exact:
         low, high = np.full_like(low, -np.inf), np.full_like(high, np.inf)
     if not np.all(np.isfinite(bound)):
         raise ValueError("f or its gradient is not finite where the agents played: there is nothing to certify.")
-    arrays: list[Numbers] = [a if plays.actions.ndim == 4 else a[0] for a in (bound, error, gap, earned, low, high)]
-    return Certificate(float(link.alpha), drawn.nodes, *arrays)
+    bound, error, gap, earned, low, high, curve = (
+        array if plays.actions.ndim == 4 else array[0] for array in (bound, error, gap, earned, low, high, curve)
+    )
+    return Certificate(float(link.alpha), drawn.nodes, bound, error, gap, earned, low, high, times, curve)
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
@@ -106,10 +132,13 @@ def _one_run(
     functions: Array,
     actions: Array,
     decisions: Array,
+    places: Array,
+    times: int,
     nodes: int,
     in_detail: bool,
 ) -> tuple:
-    """Of every agent: max <S, u> - sum <g, x>; the correction; the reward. The best fixed point among a few.
+    """Of every agent: max <S, u> - sum <g, x> and the correction, at all `times`, of which `places` says the next one for
+    every round; its reward. The best fixed point among a few.
     And, in detail, every (round, function, agent)'s part of the bound, of which a sample's error is made."""
 
     def of_function(t: Array, j: Array, action: Array, x: Array) -> tuple[Array, ...]:
@@ -124,14 +153,22 @@ def _one_run(
 
     whole = (rounds, functions, actions, decisions)
 
-    def add(total: tuple[Array, ...], part: tuple[Array, ...]) -> tuple[tuple[Array, ...], None]:
-        return jax.tree.map(lambda sum, more: sum + jnp.mean(more, axis=0), total, everyone(*part)), None
-
     one = jax.eval_shape(everyone, *(part[0] for part in whole))
     nothing = jax.tree.map(lambda a: jnp.zeros(a.shape[1:], a.dtype), one)
-    (S, inner, gap, earned), _ = jax.lax.scan(add, nothing, whole)
-    best = jax.vmap(problem.set.argmax)(S)
-    linear = jnp.sum(S * best, axis=1) - inner
+
+    def add(carried: tuple, part: tuple) -> tuple[tuple, None]:
+        total, then = carried
+        place, played = part
+        total = jax.tree.map(lambda sum, more: sum + jnp.mean(more, axis=0), total, everyone(*played))
+        # Every round writes to the place of the next time on the curve, and the last one stays.
+        then = jax.tree.map(lambda kept, sum: kept.at[place].set(sum), then, total[:3])
+        return (total, then), None
+
+    empty = jax.tree.map(lambda a: jnp.zeros((times, *a.shape), a.dtype), nothing[:3])
+    ((_, _, _, earned), (S, inner, gaps)), _ = jax.lax.scan(add, (nothing, empty), (places, whole))
+    corners = jax.vmap(jax.vmap(problem.set.argmax))(S)
+    linear = jnp.sum(S * corners, axis=-1) - inner
+    best = corners[-1]
     fixed = jnp.concatenate([jnp.mean(actions, axis=(0, 1))[None], jnp.mean(actions[-1], axis=0)[None], best[:1]])
     totals = jax.lax.scan(
         lambda sum, part: (sum + network_reward(problem, part[1], part[0], fixed), None),
@@ -146,4 +183,4 @@ def _one_run(
             return link.beta * (jnp.sum(g * best, axis=-1) - along) + gap
 
         details = jax.lax.map(part, whole)
-    return linear, gap, earned, jnp.max(totals), details
+    return linear, gaps, earned, jnp.max(totals), details

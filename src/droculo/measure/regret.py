@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -14,9 +15,13 @@ from numpy.typing import NDArray
 
 from droculo.expect import expect
 from droculo.measure.sampling import Drawn, Sample, check, draw
+from droculo.pictures import axes, band, tidy_frame
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
 from droculo.simulator import Plays
+
+if TYPE_CHECKING:
+    import pandas
 
 Numbers = NDArray[np.float64]
 
@@ -49,6 +54,31 @@ class Regret:
     def ratio(self) -> Numbers:
         """(..., agents): the reward as a share of the comparator's."""
         return self.rewards / self.comparator.total
+
+    def frame(self) -> pandas.DataFrame:
+        """The curve as a DataFrame: one row for each seed (by its place), time and agent."""
+        return curve_frame("regret", self.curve, self.times, self.agents)
+
+    def plot(self, ax: Any = None) -> Any:
+        """alpha-regret a round over time: the mean over agents and seeds, and the range. Returns the axes."""
+        return curve_plot("alpha-regret a round", self.curve, self.times, ax)
+
+
+def curve_frame(name: str, curve: Numbers, times: NDArray[np.int64], agents: NDArray[np.int64]) -> pandas.DataFrame:
+    """(..., times, agents) in long form."""
+    curves = curve.reshape(-1, *curve.shape[-2:])
+    return tidy_frame({name: curves}, {"seed": np.arange(len(curves)), "round": times, "agent": agents})
+
+
+def curve_plot(name: str, curve: Numbers, times: NDArray[np.int64], ax: Any) -> Any:
+    """(..., times, agents), divided by the number of rounds."""
+    ax = axes(ax)
+    if not len(times):
+        raise ValueError("a sample has no curve to plot, only totals.")
+    each = np.swapaxes(curve / times[:, None], -1, -2).reshape(-1, len(times))
+    band(ax, times, each, "")
+    ax.set(xlabel="round", ylabel=name, xscale="log")
+    return ax
 
 
 def network_reward(problem: Problem, agents: Array, t: Array, points: Array) -> Array:
@@ -98,7 +128,7 @@ def regret(
         bound = problem.linearization.on(problem.set).alpha
         assert bound is not None
         alpha = float(bound)
-    times = _times(plays.horizon, at) if sample is None else np.zeros(0, np.int64)
+    times = curve_times(plays.horizon, at) if sample is None else np.zeros(0, np.int64)
     best = _comparators(problem, plays, times, comparator)
     if sample is not None:
         found = [_sampled(problem, plays, drawn, run) for run in _runs(plays.actions)]
@@ -144,7 +174,8 @@ def _comparators(
     return found
 
 
-def _times(horizon: int, at: Sequence[int] | None) -> NDArray[np.int64]:
+def curve_times(horizon: int, at: Sequence[int] | None) -> NDArray[np.int64]:
+    """The times of a curve, the horizon among them: those given, or some thirty."""
     if at is None:
         spaced = np.unique(np.geomspace(1, horizon, 32).round().astype(np.int64))
         return np.unique(np.append(spaced, horizon))

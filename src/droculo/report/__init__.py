@@ -2,8 +2,10 @@
 
 from droculo.report.compare import write_compare
 from droculo.report.crossover import who_wins, write_crossover
+from droculo.report.exports import write_exports
 from droculo.report.figures import Panel, Series, draw
 from droculo.report.markdown import number, table
+from droculo.report.page import write_page
 from droculo.report.table_1 import verdict, write_table_1
 
 __all__ = [
@@ -16,5 +18,7 @@ __all__ = [
     "who_wins",
     "write_compare",
     "write_crossover",
+    "write_exports",
+    "write_page",
     "write_table_1",
 ]

@@ -94,11 +94,11 @@ def begin(world: World) -> Any:
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), one)
 
 
-@eqx.filter_jit  # type: ignore[untyped-decorator]
 def stretch(
     world: World, shape: Shape, states: Any, keys: Array, start: Array, count: Array
 ) -> tuple[Any, Bill, Kept | None]:
-    """Run `count` equal blocks from round `start` on, for every key of a batch. One compilation serves all counts."""
+    """Run `count` equal blocks from round `start` on, for every key of a batch. One compilation serves all counts:
+    `compiling.program` compiles it."""
     return jax.vmap(lambda states, key: _blocks(world, shape, states, key, start, count))(states, keys)
 
 

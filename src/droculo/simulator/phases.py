@@ -16,7 +16,7 @@ from droculo.networks import Network
 from droculo.problems import Delayed, Problem
 from droculo.simulator.checkpoint import Checkpoint
 from droculo.simulator.inputs import as_keys
-from droculo.simulator.trajectory import Ledger, Record, Trajectory
+from droculo.simulator.trajectory import Ledger, Record, Spending, Trajectory
 
 
 def in_phases(
@@ -68,4 +68,21 @@ def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
         agents=parts[0].agents,
         states=parts[-1].states,
         ledger=Ledger(**costs),
+        spending=_spending(parts),
     )
+
+
+def _spending(parts: Sequence[Trajectory]) -> Spending:
+    starts = np.cumsum([0, *(part.horizon for part in parts[:-1])])
+    rounds = np.concatenate([part.spending.rounds + start for part, start in zip(parts, starts, strict=True)])
+
+    def so_far(name: str) -> Any:
+        """Every phase counts from where the phases before it ended."""
+        pieces: list[Any] = []
+        for part in parts:
+            own = getattr(part.spending, name)
+            pieces.append(own + pieces[-1][..., -1:, :] if pieces else own)
+        return np.concatenate(pieces, axis=-2)
+
+    names = [field.name for field in fields(Spending)[1:]]
+    return Spending(rounds, **{name: so_far(name) for name in names})

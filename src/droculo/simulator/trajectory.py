@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from droculo.pictures import axes, band, tidy_frame
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,23 @@ class Ledger:
         """The average agent's bill."""
         return {field.name: float(np.mean(getattr(self, field.name))) for field in fields(self)}
 
+    def frame(self) -> pandas.DataFrame:
+        """A DataFrame: one row for each seed and agent, by their places; a column for each cost."""
+        costs = {field.name: np.atleast_2d(getattr(self, field.name)) for field in fields(self)[:-1]}
+        seeds, agents = costs["exchanges"].shape
+        return tidy_frame(costs, {"seed": np.arange(seeds), "agent": np.arange(agents)})
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What had been spent by a few times of a run, evenly spaced. Exchanges and queries are even and need no curve."""
+
+    rounds: NDArray[np.int64]  # (k,): after so many rounds
+    messages: NDArray[np.int64]  # (..., k, agents), as all others
+    loo_calls: NDArray[np.int64]
+    projections: NDArray[np.int64]
+    separations: NDArray[np.int64]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plays:
@@ -87,6 +109,29 @@ class Plays:
             raise ValueError(f"agents must name one function for each of the {nodes} nodes; got shape {named.shape}.")
         return Plays(horizon=rounds, rounds=np.arange(rounds), actions=played, decisions=behind, agents=named)
 
+    def frame(self) -> pandas.DataFrame:
+        """A DataFrame: one row for each seed (by its place), recorded round and agent; a column for each coordinate.
+
+        >>> list(Plays.of([[[0.5, 0.5]], [[0.0, 1.0]]]).frame().columns)
+        ['seed', 'round', 'agent', 'action_0', 'action_1', 'decision_0', 'decision_1']
+        """
+        shape = (-1, *self.actions.shape[-3:])
+        parts = {"action": self.actions.reshape(shape), "decision": self.decisions.reshape(shape)}
+        columns = {f"{name}_{k}": part[..., k] for name, part in parts.items() for k in range(part.shape[-1])}
+        seeds = np.arange(len(parts["action"]))
+        return tidy_frame(columns, {"seed": seeds, "round": self.rounds, "agent": self.agents})
+
+    def plot(self, ax: Any = None) -> Any:
+        """The coordinates of the decision over time: the mean over agents and seeds, and the range. Returns the axes."""
+        ax = axes(ax)
+        decisions = self.decisions.reshape(-1, *self.decisions.shape[-3:])
+        for k in range(decisions.shape[-1]):
+            curves = np.swapaxes(decisions[..., k], 1, 2).reshape(-1, len(self.rounds))
+            band(ax, self.rounds, np.asarray(curves, np.float64), f"coordinate {k}")
+        ax.set(xlabel="round", ylabel="decision")
+        ax.legend(fontsize="small")
+        return ax
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trajectory(Plays):
@@ -94,3 +139,4 @@ class Trajectory(Plays):
 
     states: Any  # of all agents, after the last block
     ledger: Ledger
+    spending: Spending

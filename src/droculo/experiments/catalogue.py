@@ -1,0 +1,231 @@
+"""What a spec can name: problems, networks and algorithms, each with one line and with defaults for all of its options."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from droculo import feedback as models
+from droculo import networks, oracles
+from droculo.algorithms import DMFW, DOBGA, Algorithm, DecBFTRL, Droculo, MonoDMFW, Scales, dpobga
+from droculo.experiments.rows import FULL, cut, top_b, weak
+from droculo.feedback import Feedback
+from droculo.linearizations import Setting
+from droculo.networks import Network
+from droculo.problems import (
+    NQP,
+    Coverage,
+    Influence,
+    Inventory,
+    LogDetSensors,
+    MeanField,
+    MutualInformation,
+    PlantedCut,
+    Pricing,
+    Problem,
+    Recommendation,
+    Reconfiguration,
+    Revenue,
+    TieLines,
+    TopB,
+    WaterFilling,
+)
+from droculo.problems.applications.feeder_data import area_graph
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that has a name: one line about it, and what makes it."""
+
+    about: str
+    make: Callable[..., Any]
+    promise: tuple[float, str] | None = None  # of a rival, in case A2: regret's power of T, and who says so
+
+    def options(self) -> dict[str, Any]:
+        """Its options and their defaults; what an experiment supplies itself is not among them."""
+        return {
+            name: parameter.default
+            for name, parameter in inspect.signature(self.make).parameters.items()
+            if parameter.default is not inspect.Parameter.empty
+        }
+
+
+def _planted(make: Callable[..., Problem], *, face: bool | None = None) -> Callable[..., Problem]:
+    """One of Table 1's problems, in any size."""
+    if face is None:
+        return lambda agents=8, dim=10, seed=0: make(replace(FULL, agents=agents, dim=dim), seed)
+    return lambda agents=8, dim=10, seed=0, face=face: make(replace(FULL, agents=agents, dim=dim), seed, face=face)
+
+
+def _coverage(agents: int = 8, dim: int = 10, seed: int = 0) -> Coverage:
+    return Coverage.random(agents=agents, dim=dim, budget=max(1, dim // 3), elements=2 * dim, seed=seed)
+
+
+def _water_filling(agents: int = 8, dim: int = 10, seed: int = 0) -> WaterFilling:
+    return WaterFilling.random(agents=agents, dim=dim, budget=max(1, dim // 3), seed=seed)
+
+
+def _trees(low: float = 0.05, from_open: bool = False) -> Reconfiguration:
+    return Reconfiguration(low=low, from_open=from_open)
+
+
+def _ties(budget: float = 1.0) -> TieLines:
+    return TieLines(budget_size=budget)
+
+
+PROBLEMS: dict[str, Entry] = {
+    "top-b": Entry("planted, A2 (A1 with face = true): the b best of d options, weights anew every round", _planted(top_b, face=False)),
+    "weak": Entry("planted, A2 or A1, gamma = 2/3: a convex quadratic, weights anew every round", _planted(weak, face=False)),
+    "cut": Entry("planted, A3: the cut of a bipartite graph, weights anew every round", _planted(cut)),
+    "coverage": Entry("planted, A2: weighted coverage, drifting weights", _coverage),
+    "water-filling": Entry("planted, concave: power over channels, drifting gains", _water_filling),
+    "drifting-top-b": Entry("planted, A2: top-b with weights that drift in waves", partial(TopB.random, agents=8, dim=10, budget=3, seed=0)),
+    "drifting-cut": Entry("planted, A3 (A4 if down_closed): a cut whose weights drift in waves", partial(PlantedCut.random, agents=8, left=4, right=6, seed=0)),
+    "feeder": Entry("A2: how far to close the tie lines of the 33-bus power feeder", _ties),
+    "feeder-trees": Entry("concave: which tree the 33-bus feeder runs as", _trees),
+    "recommendation": Entry("A2: which items to show, synthetic ratings", partial(Recommendation.synthetic)),
+    "movielens": Entry("A2: which films to show (extra `data`)", partial(Recommendation.movielens)),
+    "pricing": Entry("A4: prices of substitutes in many stores", partial(Pricing.random, stores=8, products=12, seed=0)),
+    "inventory": Entry("concave: what warehouses order", partial(Inventory.random, agents=6, products=8, supplies=10, seed=0)),
+    "mean-field": Entry("A4: mean-field inference of a facility-location model", partial(MeanField.synthetic)),
+    "revenue": Entry("A4: whom to give a product, on the karate club", partial(Revenue.karate, agents=6)),
+    "influence": Entry("A2: a budget over channels, on the Davis women", partial(Influence.davis, agents=6)),
+    "sensors": Entry("A2: where sensors learn most of Gaussian fields", partial(LogDetSensors.random, agents=8, sites=16, budget=4, seed=0)),
+    "sensors-mutual": Entry("A4 (A1 with face = true): sites that tell most of all others", partial(MutualInformation.random, agents=8, sites=12, budget=4, seed=0)),
+    "nqp": Entry("A4: non-convex quadratic over a random polytope", partial(NQP.random, agents=6, dim=10, constraints=5, seed=0)),
+    "nqp-monotone": Entry("A2: monotone quadratic over a random polytope", partial(NQP.monotone, agents=6, dim=10, constraints=5, seed=0)),
+}  # fmt: skip
+
+
+def _grid(agents: int) -> Any:
+    rows = max(n for n in range(1, math.isqrt(agents) + 1) if agents % n == 0)
+    if rows == 1 and agents > 3:
+        raise ValueError(f"{agents} agents make no grid of two rows or more. Take another number of agents, or a ring.")
+    return networks.grid(rows, agents // rows)
+
+
+def _erdos_renyi(agents: int, p: float | None = None, seed: int = 0) -> Any:
+    return networks.erdos_renyi(
+        agents, min(1.0, 2 * math.log(max(agents, 2)) / max(agents, 2)) if p is None else p, seed
+    )
+
+
+def _random_regular(agents: int, degree: int = 3, seed: int = 0) -> Any:
+    return networks.random_regular(agents, degree, seed)
+
+
+def _small_world(agents: int, neighbours: int = 4, rewire: float = 0.1, seed: int = 0) -> Any:
+    return networks.small_world(agents, neighbours, rewire, seed)
+
+
+#: graphs; those whose makers take no `agents` have a size of their own
+NETWORKS: dict[str, Entry] = {
+    "ring": Entry("everyone has two neighbours", lambda agents: networks.ring(agents)),
+    "path": Entry("a line", lambda agents: networks.path(agents)),
+    "star": Entry("everyone talks to the first", lambda agents: networks.star(agents)),
+    "complete": Entry("everyone talks to everyone", lambda agents: networks.complete(agents)),
+    "grid": Entry("as square as the number of agents allows", _grid),
+    "erdos-renyi": Entry("every link with probability p (2 log N / N if not given)", _erdos_renyi),
+    "random-regular": Entry("everyone has `degree` random neighbours", _random_regular),
+    "small-world": Entry("a ring with a few links rewired (Watts and Strogatz)", _small_world),
+    "single": Entry("one agent alone", networks.single),
+    "feeder-areas": Entry("the six areas of the 33-bus feeder, joined by its lines", lambda: area_graph()),
+    "karate": Entry("Zachary's karate club, 34 members", networks.karate),
+    "florentine": Entry("15 families of Florence", networks.florentine),
+    "davis": Entry("women and events of the American South, 32 nodes", networks.davis),
+    "les-miserables": Entry("77 characters", networks.les_miserables),
+}  # fmt: skip
+
+#: what every network can be asked for besides
+NETWORK_OPTIONS: dict[str, Any] = {"agents": None, "lazy": None, "failing": None}
+
+
+def network(make: Callable[..., Any], agents: int | None, options: Mapping[str, Any]) -> Network:
+    """The network of a graph (or one that is made already), lazier and with failing links where that is asked for."""
+    own = {name: value for name, value in options.items() if name not in NETWORK_OPTIONS}
+    if "agents" in inspect.signature(make).parameters:
+        if agents is None:
+            raise ValueError("the problem takes any number of agents: say how many with agents = ... for the network.")
+        own["agents"] = agents
+    made = make(**own)
+    if isinstance(made, Network):
+        found = made
+    else:
+        weights = networks.metropolis(made)
+        share = options.get("lazy")
+        found = networks.Fixed(weights if share is None else networks.lazy(weights, share))
+    chance = options.get("failing")
+    return found if chance is None else networks.Failing(found, chance)
+
+
+FEEDBACKS: dict[str, Callable[[], Feedback]] = {
+    "full-information": models.full_information,
+    "semi-bandit": models.semi_bandit,
+    "zeroth-order": models.zeroth_order,
+    "bandit": models.bandit,
+    "two-point": models.two_point,
+}
+ORACLES: dict[str, Callable[[], oracles.InfeasibleProjection]] = {
+    "corrective": oracles.Corrective, "sharp": oracles.Sharp, "paper": oracles.Paper,
+}  # fmt: skip
+
+
+def _droculo(
+    setting: Setting, network: Network, horizon: int, *, feedback: str = "full-information", theta: float = 0.5,
+    oracle: str = "corrective", lean: bool | None = None, even: bool = True, step: float | None = None,
+    tolerance: float = 0.1, block: float = 1.0, slot: float = 1.0, delta: float = 0.5,
+) -> Algorithm:  # fmt: skip
+    scales = Scales(step=step, tolerance=tolerance, block=block, slot=slot, delta=delta)
+    return Droculo.design(
+        setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta, oracle=ORACLES[oracle](), lean=lean, even=even,
+        scales=scales,
+    )  # fmt: skip
+
+
+def _published(
+    setting: Setting, network: Network, horizon: int, *, feedback: str = "full-information", theta: float = 0.5
+) -> Algorithm:
+    return Droculo.published(setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta)
+
+
+def _dobga(setting: Setting, network: Network, horizon: int, *, step: float | None = None) -> Algorithm:
+    return DOBGA.design(setting, horizon=horizon, scales=Scales(step=step))
+
+
+def _dpobga(setting: Setting, network: Network, horizon: int, *, step: float | None = None) -> Algorithm:
+    return dpobga(setting, horizon=horizon, scales=Scales(step=step))
+
+
+def _mono_dmfw(setting: Setting, network: Network, horizon: int) -> Algorithm:
+    return MonoDMFW.design(setting, horizon=horizon)
+
+
+def _dmfw(setting: Setting, network: Network, horizon: int, *, inner: int | None = None) -> Algorithm:
+    return DMFW.design(setting, horizon=horizon, inner=inner)
+
+
+def _dec_bftrl(setting: Setting, network: Network, horizon: int) -> Algorithm:
+    return DecBFTRL.design(setting, horizon=horizon, mixing_rate=network.mixing_rate)
+
+
+ALGORITHMS: dict[str, Entry] = {
+    "droculo": Entry("DROCULO with our improvements: any feedback, any theta", _droculo),
+    "droculo-published": Entry("DROCULO to the letter of the paper", _published),
+    "dpobga": Entry("Liao et al. 2023: DROCULO's case of theta = 1/2, full information", _dpobga, (0.75, "Liao et al. 2023")),
+    "dobga": Entry("Zhang et al. 2023: one Euclidean projection a round", _dobga, (0.5, "Zhang et al. 2023")),
+    "mono-dmfw": Entry("Zhang et al. 2023: meta-Frank-Wolfe with one gradient a round", _mono_dmfw, (0.8, "Zhang et al. 2023")),
+    "dmfw": Entry("Zhu et al. 2021: `inner` Frank-Wolfe steps a round, T^(3/2) if not given", _dmfw, (0.5, "Zhu et al. 2021")),
+    "dec-bftrl": Entry("arXiv 2608.30271: follow the leader with barrier, a separation oracle", _dec_bftrl, (0.5, "arXiv 2608.30271")),
+}  # fmt: skip
+
+
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """' Did you mean ...?', if something is near, and what there is."""
+    names = list(known)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + f"There are {', '.join(names)}."

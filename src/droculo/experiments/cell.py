@@ -1,0 +1,219 @@
+"""One cell of a grid: a problem, a network, an algorithm, a horizon, and the seeds that are run together."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import droculo as library
+from droculo.algorithms import Algorithm
+from droculo.experiments import catalogue
+from droculo.networks import Network
+from droculo.problems import Problem
+
+_CATALOGUES = {"problem": catalogue.PROBLEMS, "network": catalogue.NETWORKS, "algorithm": catalogue.ALGORITHMS}
+#: options that are names themselves
+_NAMES: dict[str, Mapping[str, Any]] = {"feedback": catalogue.FEEDBACKS, "oracle": catalogue.ORACLES}
+#: what an experiment gives to an algorithm's design
+_GIVEN = ("setting", "network", "horizon")
+
+
+class NotPossibleError(ValueError):
+    """A cell that cannot be run, and why."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A named thing and its options."""
+
+    kind: str
+    name: str
+    options: tuple[tuple[str, Any], ...]
+
+    @property
+    def label(self) -> str:
+        """The name, and the options that were given: names bare, numbers with what they are."""
+        return ", ".join(
+            [self.name, *(value if key == "feedback" else f"{key} = {_short(value)}" for key, value in self.options)]
+        )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is run in one compiled call, and kept in one file."""
+
+    problem: Choice
+    network: Choice
+    algorithm: Choice
+    horizon: int
+    seeds: tuple[int, ...]
+    points: int
+
+    @property
+    def label(self) -> str:
+        """How the algorithm is called in tables: its feedback and theta are named even where they are the default."""
+        options = dict(self.algorithm.options)
+        if self.algorithm.name in catalogue.ALGORITHMS:
+            usual = catalogue.ALGORITHMS[self.algorithm.name].options()
+            options = {k: usual[k] for k in ("feedback", "theta") if k in usual} | options
+        ordered = {k: options[k] for k in ("feedback", "theta") if k in options} | options
+        return Choice("algorithm", self.algorithm.name, tuple(ordered.items())).label
+
+    def described(self) -> dict[str, Any]:
+        """All that was asked for, as plain data."""
+        parts = {kind: {"name": c.name, **dict(c.options)} for kind, c in self.choices().items()}
+        return {**parts, "horizon": self.horizon, "seeds": list(self.seeds), "points": self.points}
+
+    def choices(self) -> dict[str, Choice]:
+        return {"problem": self.problem, "network": self.network, "algorithm": self.algorithm}
+
+    def key(self, folder: Path) -> str:
+        """The name of its files: a digest of what is run, of droculo's version and code, and of the code of one's own."""
+        own = {c.name: source(c.name, folder) for c in self.choices().values() if ":" in c.name}
+        identity = {**self.described(), "droculo": version("droculo"), "code": code(), "own": own}
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:20]
+
+
+@cache  # as it was when this process loaded it
+def code() -> str:
+    """A digest of the code that a run and its measures go through."""
+    rooms = (
+        "sets", "networks", "linearizations", "feedback", "oracles", "problems", "algorithms", "simulator", "measure",
+    )  # fmt: skip
+    home = Path(library.__file__).parent
+    files = sorted(file for room in rooms for file in (home / room).rglob("*.py"))
+    files += [home / "experiments" / name for name in ("catalogue.py", "rows.py", "play.py")]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def source(name: str, folder: Path) -> str:
+    """A digest of the module that `module:object` names."""
+    with _importing(folder):
+        file = importlib.import_module(name.split(":")[0]).__file__
+    return "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+
+
+@contextmanager
+def _importing(folder: Path) -> Iterator[None]:
+    """Modules beside the spec, and of the present folder, can be imported."""
+    places = [str(folder), str(Path.cwd())]
+    sys.path[:0] = places
+    try:
+        yield
+    finally:
+        for place in places:
+            sys.path.remove(place)
+
+
+def resolve(kind: str, name: Any, folder: Path) -> Callable[..., Any]:
+    """What makes the thing of this name: of the catalogue, or `module:object`."""
+    known = _CATALOGUES[kind]
+    if not isinstance(name, str):
+        raise ValueError(f"the name of a {kind} is text in quotes; got {name!r}.")
+    if ":" in name:
+        return _own(kind, name, folder)
+    if name not in known:
+        raise ValueError(
+            f"there is no {kind} called {name!r}; {catalogue.nearest(name, known)} One of your own is named 'module:object'."
+        )
+    return known[name].make
+
+
+def _own(kind: str, name: str, folder: Path) -> Callable[..., Any]:
+    module, _, inside = name.partition(":")
+    try:
+        with _importing(folder):
+            found: Any = importlib.import_module(module)
+        for part in inside.split("."):
+            found = getattr(found, part)
+    except ImportError as error:
+        raise ImportError(f"{name!r} cannot be imported from the spec's folder or the present one: {error}.") from None
+    except AttributeError:
+        raise ImportError(f"the module {module!r} has no {inside!r}.") from None
+    except Exception as error:  # whatever a user's module does when it is imported
+        raise ImportError(f"importing {module!r} failed: {type(error).__name__}: {error}.") from None
+    if isinstance(found, Problem | Network):
+        return lambda: found
+    if kind == "algorithm" and isinstance(found, type) and hasattr(found, "design"):
+        found = found.design
+    if not callable(found):
+        raise ValueError(f"{name!r} is a {type(found).__name__}, and neither a {kind} nor something that makes one.")
+    return found
+
+
+def known_options(kind: str, make: Callable[..., Any]) -> dict[str, Any] | None:
+    """Option -> its default (None where there is none); None where any option is taken."""
+    parameters = inspect.signature(make).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return None
+    given = _GIVEN if kind == "algorithm" else ()
+    known = {n: None if p.default is p.empty else p.default for n, p in parameters.items() if n not in given}
+    return known | (catalogue.NETWORK_OPTIONS if kind == "network" else {})
+
+
+@lru_cache(maxsize=8)
+def problem_of(choice: Choice, folder: Path) -> Problem:
+    """The problem of a cell; a sweep asks for the same one again and again."""
+    made = _made(choice, folder, lambda make, options: make(**options))
+    if not isinstance(made, Problem):
+        raise NotPossibleError(f"{choice.name!r} makes a {type(made).__name__}, and not a droculo.problems.Problem.")
+    return made
+
+
+def _made(choice: Choice, folder: Path, call: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> Any:
+    """Call what the choice names; whatever it objects to is a reason."""
+    options = dict(choice.options)
+    for name, known in _NAMES.items():
+        if choice.name in catalogue.ALGORITHMS and name in options and options[name] not in known:
+            near = catalogue.nearest(options[name], known)
+            raise NotPossibleError(f"there is no {name} called {options[name]!r}; {near}")
+    try:
+        return call(resolve(choice.kind, choice.name, folder), options)
+    except (ValueError, TypeError, ImportError, ArithmeticError) as error:
+        raise NotPossibleError(f"{choice.label} is not possible: {error}") from None
+
+
+def network_of(choice: Choice, agents: int | None, folder: Path) -> Network:
+    """The network of a cell, for so many agents unless it says how many."""
+
+    def call(make: Callable[..., Any], options: dict[str, Any]) -> Network:
+        return catalogue.network(make, options.get("agents") or agents, options)
+
+    made: Network = _made(choice, folder, call)
+    return made
+
+
+def build(cell: Cell, folder: Path) -> tuple[Problem, Network, Algorithm]:
+    """The three parts of a run; a `NotPossibleError` says why there are none."""
+    problem = problem_of(cell.problem, folder)
+    network = network_of(cell.network, problem.agents, folder)
+    if problem.agents is not None and network.n_agents != problem.agents:
+        raise NotPossibleError(
+            f"{cell.network.label} has {network.n_agents} agents, and {cell.problem.label} is posed for {problem.agents}."
+        )
+
+    def design(make: Callable[..., Any], options: dict[str, Any]) -> Any:
+        wanted = inspect.signature(make).parameters
+        extra = {"network": network} if "network" in wanted else {}
+        return make(problem.setting, horizon=cell.horizon, **extra, **options)
+
+    agent = _made(cell.algorithm, folder, design)
+    if not isinstance(agent, Algorithm):
+        raise NotPossibleError(
+            f"{cell.algorithm.name!r} makes a {type(agent).__name__}, and not a droculo.algorithms.Algorithm."
+        )
+    return problem, network, agent

@@ -1,0 +1,248 @@
+"""A spec says what to play: problems, networks, algorithms, horizons, thetas and seeds. Lists make a grid."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from droculo.experiments.catalogue import nearest
+from droculo.experiments.cell import Cell, Choice, NotPossibleError, build, known_options, resolve
+from droculo.experiments.toml_lines import Lines, plain
+
+#: kinds of things that a spec names, each a table or a list of tables
+KINDS = {"problems": "problem", "networks": "network", "algorithms": "algorithm"}
+KEYS = ("title", *KINDS, "horizons", "thetas", "seeds", "points")
+#: cells that a spec may have; more is likelier a slip than a wish
+MOST_CELLS = 10_000
+POINTS = 40
+
+Mark = tuple[tuple[str | int, ...], Any]  # where a value stands in the spec, and the value
+
+
+class SpecError(ValueError):
+    """A spec that cannot be run: one sentence, with its line."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A validated spec: the cells that will run, and those of its grid that cannot, with the reason."""
+
+    title: str
+    text: str
+    folder: Path  # where modules of one's own are looked for
+    cells: tuple[Cell, ...]
+    left_out: tuple[tuple[Cell, str], ...]
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What is known while a spec is read."""
+
+    name: str  # of the file
+    lines: Lines
+    folder: Path
+    given: dict[str, Any] = field(default_factory=dict)
+
+    def error(self, path: tuple[str | int, ...], problem: str) -> SpecError:
+        return SpecError(f"{self.name}, line {self.lines.of(path)}: {problem}")
+
+
+def load(path: Path) -> Spec:
+    """Read and check a spec file; a `SpecError` says in one sentence what is wrong with it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SpecError(f"there is no spec {path}. Write one with: droculo new {path}") from None
+    except IsADirectoryError:
+        raise SpecError(
+            f"{path} is a folder, and a spec is a file. To go on with a sweep: droculo resume {path}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path} cannot be read as text: {error}.") from None
+    return parse(text, name=path.name, folder=path.parent)
+
+
+def parse(text: str, *, name: str = "the spec", folder: Path = Path()) -> Spec:
+    """A spec from its text.
+
+    >>> spec = parse('problems = "top-b"\\nalgorithms = ["droculo", "dobga"]\\nhorizons = [64, 256]\\nthetas = [0.5, 1]')
+    >>> len(spec.cells), spec.cells[0].label
+    (6, 'droculo, full-information, theta = 0.5')
+    """
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{name} is not TOML: {error}.") from None
+    draft = _Draft(name, Lines(text), folder.absolute(), given)
+    _check_keys(draft)
+    title, points = given.get("title", ""), given.get("points", POINTS)
+    if not isinstance(title, str):
+        raise draft.error(("title",), f"the title is text in quotes; got {title!r}.")
+    if not _whole(points, 2):
+        raise draft.error(
+            ("points",), f"points, the recorded times of a run, is a whole number, at least 2; got {points!r}."
+        )
+    drawn = _drawn(draft, points)
+    cells, left_out = _sorted_out(draft, drawn)
+    return Spec(title or name.removesuffix(".toml"), text, draft.folder, tuple(cells), tuple(left_out))
+
+
+def _whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _check_keys(draft: _Draft) -> None:
+    for key in draft.given:
+        if key not in KEYS:
+            raise draft.error((key,), f"a spec has no {key!r}; {nearest(key, KEYS)}")
+    for key in ("problems", "algorithms", "horizons"):
+        if key not in draft.given or draft.given[key] == []:
+            raise SpecError(
+                f"{draft.name} names no {key}: a spec needs problems, algorithms and horizons (droculo new writes one)."
+            )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _numbers(draft: _Draft, key: str, least: int, what: str) -> list[int]:
+    values = _listed(draft.given[key])
+    for value in values:
+        if not _whole(value, least):
+            raise draft.error((key,), f"{what} is a whole number, at least {least}; got {value!r}.")
+    if len(set(values)) < len(values):
+        raise draft.error((key,), f"{key} lists a number twice: {values}.")
+    return values
+
+
+def _seeds(draft: _Draft) -> tuple[int, ...]:
+    """A list of seeds, or how many."""
+    given = draft.given.get("seeds", 1)
+    if isinstance(given, list):
+        if not given:
+            raise draft.error(("seeds",), "seeds is empty: give at least one, or a number of seeds.")
+        return tuple(_numbers(draft, "seeds", 0, "a seed"))
+    if not _whole(given, 1):
+        raise draft.error(
+            ("seeds",), f"seeds is a list of whole numbers, or how many there are, at least 1; got {given!r}."
+        )
+    return tuple(range(given))
+
+
+def _drawn(draft: _Draft, points: int) -> list[tuple[Cell, list[Mark]]]:
+    """The whole grid, possible or not, each cell with the values of the spec that it is made of."""
+    seeds = _seeds(draft)
+    horizons = [(h, [(("horizons",), h)]) for h in _numbers(draft, "horizons", 1, "a horizon")]
+    parts = {kind: _choices(draft, key, kind) for key, kind in KINDS.items()}
+    number = len(horizons) * math.prod(len(part) for part in parts.values())
+    if number > MOST_CELLS:
+        raise SpecError(f"{draft.name} makes a grid of {number} cells; at most {MOST_CELLS} are run in one sweep.")
+    found = []
+    for problem, network, algorithm, horizon in product(
+        parts["problem"], parts["network"], parts["algorithm"], horizons
+    ):
+        cell = Cell(problem[0], network[0], algorithm[0], horizon[0], seeds, points)
+        found.append((cell, [*problem[1], *network[1], *algorithm[1], *horizon[1]]))
+    return found
+
+
+def _choices(draft: _Draft, key: str, kind: str) -> list[tuple[Choice, list[Mark]]]:
+    """Every table of a kind, its lists multiplied out. A list within a list is one value."""
+    found = []
+    for place, table in enumerate(_listed(draft.given.get(key, "ring"))):
+        table = {"name": table} if isinstance(table, str) else table
+        if not isinstance(table, Mapping) or "name" not in table:
+            raise draft.error((key, place), f"one of the {key} is a name, or a table with a name; got {table!r}.")
+        for name in _listed(table["name"]):
+            options = _options(draft, (key, place), kind, name, {k: v for k, v in table.items() if k != "name"})
+            for chosen in product(*(values for _, values in options.values())):
+                picked = dict(zip(options, chosen, strict=True))
+                marks: list[Mark] = [((key, place, "name"), name)]
+                marks += [(options[option][0], value) for option, value in picked.items()]
+                found.append((Choice(kind, name, tuple(sorted(picked.items()))), marks))
+    return found
+
+
+def _options(
+    draft: _Draft, place: tuple[str | int, ...], kind: str, name: Any, given: dict[str, Any]
+) -> dict[str, tuple[tuple[str | int, ...], list[Any]]]:
+    """Option -> where it stands, and its values."""
+    try:
+        make = resolve(kind, name, draft.folder)
+        known = known_options(kind, make)
+    except (ValueError, ImportError) as error:
+        raise draft.error((*place, "name"), str(error)) from None
+    found = {}
+    for option, values in given.items():
+        path = (*place, option)
+        if known is not None and option not in known:
+            raise draft.error(path, f"{kind} {name!r} has no option {option!r}; {nearest(option, known)}")
+        if values == []:
+            raise draft.error(path, f"{option} is an empty list: give at least one value, or leave it out.")
+        found[option] = (path, [_value(draft, path, value, known) for value in _listed(values)])
+    if kind == "algorithm" and "thetas" in draft.given and "theta" not in found and (known is None or "theta" in known):
+        thetas = _listed(draft.given["thetas"])
+        found["theta"] = (("thetas",), [_value(draft, ("thetas",), theta, {"theta": 0.5}) for theta in thetas])
+    return found
+
+
+def _value(draft: _Draft, path: tuple[str | int, ...], value: Any, known: Mapping[str, Any] | None) -> Any:
+    option = "theta" if path == ("thetas",) else str(path[-1])
+    if isinstance(value, float) and not math.isfinite(value):
+        raise draft.error(path, f"{option} must be a finite number; got {value}.")
+    usual = None if known is None else known.get(option)
+    kinds: dict[type, tuple[tuple[type, ...], str]] = {
+        bool: ((bool,), "true or false"), int: ((int,), "a whole number"), float: ((int, float), "a number"),
+        str: ((str,), "text in quotes"),
+    }  # fmt: skip
+    if type(usual) is float and isinstance(value, str) and re.fullmatch(r"\d+/[1-9]\d*", value):
+        value = float(Fraction(value))  # "2/3", which has no end as a decimal number
+    if type(usual) in kinds:
+        wanted, words = kinds[type(usual)]
+        if not isinstance(value, wanted) or (isinstance(value, bool) and usual is not True and usual is not False):
+            raise draft.error(path, f"{option} is {words}; got {value!r}.")
+        if isinstance(usual, float) and isinstance(value, int):
+            value = float(value)  # 1 and 1.0 are one run, not two
+    return plain(value)
+
+
+def _sorted_out(draft: _Draft, drawn: list[tuple[Cell, list[Mark]]]) -> tuple[list[Cell], list[tuple[Cell, str]]]:
+    """Which cells can run. A value of the spec that no cell can use is an error, and not only a smaller grid."""
+    cells: list[Cell] = []
+    left_out: list[tuple[Cell, str]] = []
+    usable: set[Mark] = set()
+    for cell, marks in drawn:
+        try:
+            build(cell, draft.folder)
+        except NotPossibleError as error:
+            left_out.append((cell, str(error)))
+        else:
+            cells.append(cell)
+            usable.update(marks)
+    reasons = dict(left_out)
+    for cell, marks in drawn:
+        useless = [mark for mark in marks if mark not in usable]
+        if useless and cell in reasons:
+            path = _culprit(useless, reasons[cell])
+            raise draft.error(path, reasons[cell])
+    if len(set(cells)) < len(cells):
+        twice = next(cell for number, cell in enumerate(cells) if cell in cells[:number])
+        raise SpecError(f"{draft.name} asks for the same run twice: {twice.label}, horizon {twice.horizon}.")
+    return cells, left_out
+
+
+def _culprit(marks: list[Mark], reason: str) -> tuple[str | int, ...]:
+    """The place to name: that of an option which the reason speaks of, else that of the last thing named."""
+    for path, _ in marks:
+        if str(path[-1]).removesuffix("s") in reason and path[-1] != "name":
+            return path
+    tables = [path for path, _ in marks if path[-1] == "name"]
+    return tables[-1] if tables else marks[-1][0]

@@ -1,0 +1,102 @@
+"""The page of a sweep: one HTML file with its data, its scripts and its plotting library, which asks nothing of a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from droculo.expect import extra
+from droculo.experiments import Sweep
+from droculo.report.exports import latex, markdown
+from droculo.report.look import DARK, DASHES, LIGHT, MARKS
+from droculo.report.sweep import arenas, as_data
+
+#: what the page may do: run its own scripts, and nothing else. Plotly sets styles, and draws pictures to be saved.
+POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'"
+)
+
+
+def write_page(sweep: Sweep, out: Path, command: str | None = None) -> Path:
+    """Write `out`/report.html, whole or not at all; `command` is what made it, if that is known."""
+    out.mkdir(parents=True, exist_ok=True)
+    page = out / "report.html"
+    half = out / f".report.{os.getpid()}.part"
+    half.write_text(render(page_data(sweep, command)), encoding="utf-8")
+    half.replace(page)
+    return page
+
+
+def page_data(sweep: Sweep, command: str | None = None) -> dict[str, Any]:
+    """What the page shows: `as_data`, the tables as they are copied, and the look."""
+    data = as_data(sweep)
+    for arena, described in zip(arenas(sweep), data["arenas"], strict=True):
+        described["copies"] = {"Markdown": markdown(arena), "LaTeX": latex(arena)}
+    out = sweep.out.as_posix() if not sweep.out.is_absolute() else sweep.out.name  # where it lies is nobody's business
+    return {
+        **data,
+        "command": command or "droculo run spec.toml",
+        "folder": out or ".",
+        "look": {"light": LIGHT, "dark": DARK, "dashes": DASHES, "marks": [mark for _, mark in MARKS]},
+    }
+
+
+def render(data: Mapping[str, Any]) -> str:
+    """The page from its data."""
+    plotly = extra("plotly.offline", "pages", "plots").get_plotlyjs().replace("\r\n", "\n")
+    scripts = {"theme": _asset("theme.js"), "plotly": plotly, "script": _asset("page.js")}
+    for name, text in scripts.items():
+        if "</script" in text.lower():
+            raise ValueError(f"the script {name!r} holds a closing script tag, and would end early within a page.")
+    parts = {
+        "title": html.escape(str(data["title"])),
+        "policy": POLICY.format(scripts=" ".join(_digest(text) for text in scripts.values())),
+        "style": _asset("page.css"),
+        "data": _json(data),
+        **scripts,
+    }
+    # All at once: what one part says is not looked through for the places of others.
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _asset("page.html"))
+
+
+def _asset(name: str) -> str:
+    return (files("droculo.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    """How a policy names a script that may run.
+
+    >>> _digest("")
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+    """
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _json(data: Any) -> str:
+    """JSON that can stand within HTML: no tag can begin in it.
+
+    >>> _json({"a": [float("nan"), 1 / 3, "</script>"]})
+    '{"a":[null,0.333333,"\\\\u003c/script>"]}'
+    """
+    return json.dumps(_short(data), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _short(value: Any) -> Any:
+    """Six digits of every number: more than a screen can show, at a third of the size. What is not finite is null."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _short(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_short(each) for each in value]
+    return value

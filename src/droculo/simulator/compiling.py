@@ -1,0 +1,46 @@
+"""How hard the compiler tries: a short run is over before an optimized program would have been compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from droculo.simulator.engine import stretch
+
+#: agents times rounds times coordinates up to which a run counts as short
+SHORT = 1_000_000
+#: about a third of the compile time, for programs that take about twice as long; the second is a processor's option
+HASTE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+
+
+@cache
+def program(quick: bool) -> Callable[..., Any]:
+    """`stretch`, compiled quickly or for speed.
+
+    >>> program(True) is program(True)
+    True
+    """
+    options = _understood() if quick else None
+    return eqx.filter_jit(stretch) if options is None else eqx.filter_jit(stretch, compiler_options=options)
+
+
+def is_short(agents: int, horizon: int, dim: int) -> bool:
+    """Whether to compile quickly. It depends on the algorithm's horizon and not on the rounds or seeds of a run, so that
+    a shorter run is the beginning of a longer one, to the last bit."""
+    return agents * horizon * dim <= SHORT
+
+
+@cache
+def _understood() -> dict[str, Any] | None:
+    """The options, unless there is an accelerator, or this version of the compiler does not know them."""
+    if jax.default_backend() != "cpu":
+        return None
+    try:
+        jax.jit(lambda x: x + 1, compiler_options=HASTE)(0)
+    except Exception:  # its errors have changed their class from version to version
+        return None
+    return HASTE

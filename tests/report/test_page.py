@@ -1,0 +1,163 @@
+"""The page, the figures and the tables of a sweep: the right numbers, in files that need nothing else."""
+
+import csv
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from tests.report.sweeps import METHODS, small_sweep
+
+from droculo.experiments import Results
+from droculo.experiments.store import POINTS, RUNS, table
+from droculo.report import Panel, Series, draw, write_exports, write_page
+from droculo.report.exports import latex, markdown
+from droculo.report.page import page_data, render
+from droculo.report.sweep import arenas, as_data
+
+
+@pytest.fixture(scope="module")
+def sweep():
+    return small_sweep()
+
+
+def test_the_numbers_are_those_of_the_rows(sweep):
+    ring, complete = arenas(sweep)
+    assert (ring.network, complete.network, ring.horizons, ring.seeds) == ("ring", "complete", [64, 256], [0, 1, 2])
+    assert [(c.label, c.horizon) for c in ring.curves] == [(label, T) for _, label, _ in METHODS for T in (64, 256)]
+    curve = ring.curves[2]  # the second method at T = 64: seeds have 2 T^(1/2), 4 T^(1/2), 6 T^(1/2)
+    band = curve.quantities["certified"]
+    assert (band.mean, band.low, band.high) == (
+        [4, 16, 4 * 32**0.5, 32],
+        [2, 8, 2 * 32**0.5, 16],
+        [6, 24, 6 * 32**0.5, 48],
+    )
+    assert curve.costs["exchanges"] == curve.costs["round"] == [1, 16, 32, 64]
+    np.testing.assert_allclose(curve.quantities["share"].mean, 0.8)  # earned 2 a round, the best fixed point 2.5
+    assert curve.agents["certified"][-1] == [32 + 8 * agent for agent in range(4)]
+    assert curve.name == "droculo, full information, θ = 1"
+    assert ring.shown == [METHODS[0][1], METHODS[2][1], METHODS[1][1]]  # nearest 1/2 of each group, then theta = 1
+    row = ring.table[2]
+    assert (row["certified"], row["certified_low"], row["certified_high"]) == (0.5, 0.25, 0.75)
+    assert (row["regret"], row["share"], row["queries"]) == (-0.75, 0.8, 64)
+
+
+def test_slopes_are_fitted_where_there_are_horizons(sweep):
+    slopes = arenas(sweep)[0].slopes
+    np.testing.assert_allclose([s.slope for s in slopes], 0.5)  # every seed grows like T^(1/2)
+    assert [s.promised for s in slopes] == [0.75, None, None]
+    assert slopes[0].certified.mean == [16, 32]
+    one = sweep.results.runs.to_pylist()
+    short = replace(sweep, results=Results(table(RUNS, [r for r in one if r["horizon"] == 64]), sweep.results.points))
+    assert [s.slope for s in arenas(short)[0].slopes] == [None] * 3
+
+
+def test_a_ring_is_drawn_round(sweep):
+    places = np.array(arenas(sweep)[0].places)
+    assert places.min() >= 0
+    assert places.max() <= 1
+    np.testing.assert_allclose(np.linalg.norm(places - 0.5, axis=1), 0.5, atol=0.25)
+    assert np.ptp(np.linalg.norm(places - places.mean(axis=0), axis=1)) < 1e-3
+
+
+class Tags(HTMLParser):
+    """What a browser sees of a page: tags with their attributes, and the text of scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.within, self.texts = [], ("", None, 0), {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.tags.append((tag, found))
+        self.within = (tag, found.get("id"), len(self.tags))
+
+    def handle_endtag(self, tag):
+        self.within = ("", None, len(self.tags))
+
+    def handle_data(self, text):
+        self.texts[self.within] = self.texts.get(self.within, "") + text
+
+    def of(self, tag, name=None):
+        return [text for (kind, called, _), text in self.texts.items() if kind == tag and called == name]
+
+
+TITLE = "Sum </script><script>alert(1)</script> {{data}} <!-- & 5%"
+
+
+def test_the_page_holds_everything_and_asks_for_nothing(tmp_path):
+    sweep = small_sweep(TITLE)
+    page = write_page(sweep, tmp_path / "new", command="droculo run mine.toml")
+    assert [file.name for file in page.parent.iterdir()] == ["report.html"]
+    text = page.read_text(encoding="utf-8")
+    seen = Tags(text)
+    for tag, attributes in seen.tags:
+        for name in ("src", "href", "srcset", "action"):
+            assert re.match(r"#|data:", attributes.get(name) or "#"), (tag, attributes)
+    assert not any("url(" in style or "@import" in style for style in seen.of("style"))
+    assert sum(tag == "script" for tag, _ in seen.tags) == 4  # the title's is none
+    (policy,) = [a["content"] for tag, a in seen.tags if a.get("http-equiv")]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+    (title,) = seen.of("title")
+    assert title == TITLE
+    data = json.loads(seen.of("script", "data")[0])
+    assert data["title"] == TITLE
+    assert data["command"] == "droculo run mine.toml"
+    assert data["arenas"] == json.loads(
+        json.dumps(page_data(sweep)["arenas"]), parse_float=lambda v: float(f"{float(v):.6g}")
+    )
+
+
+def test_what_is_no_number_is_null():
+    data = page_data(small_sweep())
+    data["arenas"][0]["alpha"], data["arenas"][0]["mixing_rate"] = float("nan"), float("inf")
+    (text,) = Tags(render(data)).of("script", "data")
+    arena = json.loads(text, parse_constant=pytest.fail)["arenas"][0]
+    assert (arena["alpha"], arena["mixing_rate"]) == (None, None)
+
+
+def test_a_sweep_without_a_finished_run_has_a_page_too(sweep, tmp_path):
+    empty = replace(sweep, results=Results(table(RUNS, []), table(POINTS, [])))
+    data = as_data(empty)
+    assert (data["arenas"], data["played_at"]) == ([], None)
+    assert write_page(empty, tmp_path).stat().st_size > 1e6
+
+
+def test_tables_say_what_was_measured(sweep, tmp_path):
+    written = write_exports(small_sweep(networks=("ring",)), tmp_path)
+    assert all(file.stat().st_size > 0 for file in written)
+    names = {file.name for file in written}
+    figures = ["regret-rounds", "regret-exchanges", "regret-bytes-sent", "regret-loo-calls", "regret-queries"]
+    figures += ["pareto", "growth", "network"]
+    assert names == {f"{f}.{kind}" for f in figures for kind in ("svg", "png")} | {"table.md", "table.tex", "table.csv"}
+    for file in written:
+        start = file.read_bytes()[:64]
+        assert file.suffix != ".png" or start.startswith(b"\x89PNG")
+        assert file.suffix != ".svg" or b"<?xml" in start
+    lines = (tmp_path / "table.md").read_text().splitlines()
+    assert len(lines) == 8
+    assert lines[4].startswith("| droculo | full information | 1 | 64 | 0.5 | 0.25 to 0.75 | -0.75 | 0.8 | 64 | 5120 |")
+    with (tmp_path / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["certified"]) for row in rows] == [0.25, 0.125, 0.5, 0.25, 0.75, 0.375]
+    assert [row["theta"] for row in rows] == ["0.5", "0.5", "1.0", "1.0", "", ""]
+    assert "\\begin{tabular}{llrrrrrrrrrrrr}" in (tmp_path / "table.tex").read_text()
+
+
+def test_latex_and_markdown_escape_names(sweep):
+    arena = arenas(sweep)[0]
+    odd = replace(arena, table=[arena.table[0] | {"method": r"own:a_b & {50%} | \x", "certified": 1.5e-7}])
+    row = latex(odd).splitlines()[4]
+    assert row.startswith(
+        r"own:a\_b \& \{50\%\} | \textbackslash{}x & full information & 1/2 & 64 & $1.5 \times 10^{-7}$ &"
+    )
+    assert r"own:a_b & {50%} \| \x" in markdown(odd)
+
+
+def test_figures_know_two_formats(tmp_path):
+    with pytest.raises(ValueError, match=r"written as \.svg or \.png; got 'a\.pdf'"):
+        draw(tmp_path / "a.pdf", "", [Panel("", "x", "y", [Series("a", [1, 2], [1, 2])])])
