@@ -1,8 +1,10 @@
-# droculo: `make run` plays the quickstart, `make test` checks everything. Both set up their own environment.
+# droculo: `make run` runs the showcase, `make test` checks everything. Both set up their own environment.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+TOOLS  := $(VENV)/.tools
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS   ?= 2
 
 .PHONY: run test gallery bench docs lint format clean help
@@ -14,11 +16,15 @@ help:  ## list the commands
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "droculo needs Python 3.11 or newer; got " + sys.version.split()[0] + ". Pass another with: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(PIP) -e ".[sweeps]"
 	touch $(READY)
 
-run: $(READY)  ## play one problem with each feedback model and print a table
-	$(BIN)/python examples/quickstart.py
+$(TOOLS): $(READY)
+	$(PIP) -e ".[dev]"
+	touch $(TOOLS)
+
+run: $(READY)  ## run the showcase: a table, and a page to look at (results/showcase/report.html)
+	$(BIN)/droculo --cache run
 
 test: lint  ## lint, type-check and run all tests
 	$(BIN)/python -m pytest -n $(JOBS)
@@ -26,20 +32,19 @@ test: lint  ## lint, type-check and run all tests
 gallery: $(READY)  ## run every application and write its page and picture to docs/applications
 	$(BIN)/python -m droculo.gallery
 
-bench: $(READY)  ## measure every speed and cost that the docs claim, hold it to its target, write docs/results/performance.md
+bench: $(TOOLS)  ## measure every speed and cost that the docs claim, hold it to its target, write docs/results/performance.md
 	$(BIN)/python benchmarks/bench.py --out docs/results
 
-docs: $(READY)  ## build the documentation site to build/site
-	@$(BIN)/python -c 'import material, mkdocstrings, latex2mathml' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+docs: $(TOOLS)  ## build the documentation site to build/site
 	$(BIN)/python docs/site/generate.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-lint: $(READY)  ## ruff and mypy
+lint: $(TOOLS)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(READY)  ## let ruff rewrite the sources
+format: $(TOOLS)  ## let ruff rewrite the sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

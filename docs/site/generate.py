@@ -1,4 +1,4 @@
-"""Writes the tables of docs/choose.md, docs/families and docs/api from the library itself: `python docs/site/generate.py`.
+"""Writes the tables of docs/choose.md, experiments.md, families and api from the library itself: `python docs/site/generate.py`.
 
 A page says where they go: `<!-- table: covered -->` names one of `TABLES`, `<!-- members: sets Box Simplex -->` lists
 members of a package, `<!-- api: sets -->` documents all of them. What stands between such a line and `<!-- end -->` is
@@ -12,11 +12,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+from droculo.experiments.store import POINTS, RUNS
 from droculo.feedback import TABLE_1, Refusal, Row
 from droculo.report import table
 
 DOCS = Path(__file__).parent.parent
-PAGES = [DOCS / "choose.md", *sorted((DOCS / "families").glob("*.md")), *sorted((DOCS / "api").glob("*.md"))]
+PAGES = [DOCS / "choose.md", DOCS / "experiments.md"]
+PAGES += [*sorted((DOCS / "families").glob("*.md")), *sorted((DOCS / "api").glob("*.md"))]
 PLACE = re.compile(r"<!-- (table|members|api): ([^>]*?) -->\n.*?<!-- end -->", re.DOTALL)
 
 #: what has no docstring of its own, or one whose first sentence does not stand alone
@@ -68,7 +70,19 @@ def refusals() -> str:
     return "\n".join(f"- **{', '.join(pairs)}**: {reason}." for reason, pairs in by_reason.items())
 
 
-TABLES = {"covered": covered, "rows": rows, "refusals": refusals}
+def schema(part: str) -> str:
+    """The columns of a result file."""
+    columns = RUNS if part == "runs" else POINTS
+    return table([f"`{part}`", "type", ""], [[f"`{name}`", kind, about] for name, (kind, about) in columns.items()])
+
+
+TABLES = {
+    "covered": covered,
+    "rows": rows,
+    "refusals": refusals,
+    "runs": lambda: schema("runs"),
+    "points": lambda: schema("points"),
+}
 
 
 def members(package: str, names: list[str]) -> str:

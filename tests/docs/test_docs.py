@@ -13,6 +13,7 @@ import pytest
 from docs.site import generate
 
 import droculo
+from droculo.experiments import parse
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -47,6 +48,18 @@ def test_tables_are_those_of_the_library(path):
     text = path.read_text()
     assert generate.PLACE.search(text)
     assert generate.filled(text) == text, f"{path.name} is out of date: run python docs/site/generate.py"
+
+
+def test_the_specs_of_the_experiments_page_are_right(tmp_path):
+    first, own = re.findall(r"^```toml\n(.*?)^```", (DOCS / "experiments.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert len(parse(first).cells) == 2 * 2 * 2 * (4 + 2)
+    (tmp_path / "mine.py").write_text(
+        "from droculo import networks, problems\nfrom droculo.algorithms import DOBGA as Stubborn  # noqa\n\n\n"
+        "def posed(stores):\n    return problems.Pricing.random(stores=stores, products=3, seed=0)\n\n\n"
+        "def roads(agents):\n    return networks.path(agents)\n"
+    )
+    spec = parse(own, folder=tmp_path)
+    assert [cell.algorithm.name for cell in spec.cells] == ["droculo", "mine:Stubborn"]
 
 
 @pytest.mark.parametrize("package", FAMILIES)

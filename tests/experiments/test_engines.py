@@ -1,13 +1,28 @@
-"""Processes that are replaced after a few tasks: everything is done, and nobody waits for ever."""
+"""Processes: everything is done, an error arrives, one that dies is replaced, and nobody waits for ever."""
 
 import math
+import os
+import signal
 
 import pytest
 
-from droculo.experiments.engines import side_by_side
+from droculo.experiments.engines import RETRIES, side_by_side
 
 
-def test_all_tasks_are_done_though_processes_are_replaced():
+def dies_once(task):
+    """Kills its own process the first time, as the system does when memory runs out."""
+    marker, number = task
+    if number == 3 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def dies(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_all_tasks_are_done():
     tasks = [float(k) for k in range(20)]
     assert sorted(side_by_side(math.sqrt, tasks, processes=2)) == [math.sqrt(t) for t in tasks]
 
@@ -17,6 +32,20 @@ def test_an_error_arrives():
         list(side_by_side(math.sqrt, [1.0, -1.0], processes=2))
 
 
-def test_no_process_is_refused():
+def test_a_process_that_dies_is_replaced(tmp_path):
+    marker = tmp_path / "died"
+    found = sorted(side_by_side(dies_once, [(marker, k) for k in range(6)], processes=2))
+    assert marker.exists()
+    assert found == list(range(6))
+
+
+def test_a_task_that_always_dies_is_given_up():
+    with pytest.raises(RuntimeError, match=rf"a process died {RETRIES + 1} times .* \(1 of 1 tasks\)"):
+        list(side_by_side(dies, [0], processes=2))
+
+
+def test_what_is_refused():
     with pytest.raises(ValueError, match="at least one process has to run; got 0"):
-        list(side_by_side(math.sqrt, [1.0], processes=0))
+        side_by_side(math.sqrt, [1.0], processes=0)
+    with pytest.raises(ValueError, match="there is no engine called 'spark'; there are local and ray"):
+        side_by_side(math.sqrt, [1.0], processes=1, engine="spark")

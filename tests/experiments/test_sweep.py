@@ -88,6 +88,17 @@ def test_files_are_read_without_droculo(whole):
         whole.results.frame("run")
 
 
+@pytest.mark.parametrize("tool", ["polars", "duckdb"])
+def test_other_tools_read_them_too(whole, tool):
+    reader = pytest.importorskip(tool)
+    files = str(whole.out / "points" / "*.parquet")
+    if tool == "polars":
+        found = reader.read_parquet(files)["certified"].sum()
+    else:
+        found = reader.sql(f"select sum(certified) from '{files}'").fetchall()[0][0]
+    np.testing.assert_allclose(found, sum(p["certified"] for p in whole.results.points.to_pylist()))
+
+
 def test_one_line_plots(whole):
     pytest.importorskip("matplotlib").use("Agg")
     ax = whole.results.plot()

@@ -54,7 +54,7 @@ def page_data(sweep: Sweep, command: str | None = None) -> dict[str, Any]:
 def render(data: Mapping[str, Any]) -> str:
     """The page from its data."""
     plotly = extra("plotly.offline", "pages", "plots").get_plotlyjs().replace("\r\n", "\n")
-    scripts = {"theme": _asset("theme.js"), "plotly": plotly, "script": _asset("page.js")}
+    scripts = {"theme": _asset("theme.js"), "plotly": plotly, "script": _script()}
     for name, text in scripts.items():
         if "</script" in text.lower():
             raise ValueError(f"the script {name!r} holds a closing script tag, and would end early within a page.")
@@ -71,6 +71,12 @@ def render(data: Mapping[str, Any]) -> str:
 
 def _asset(name: str) -> str:
     return (files("droculo.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    """The page's own code: its files, one after another, in one scope of their own."""
+    parts = "\n".join(_asset(f"{name}.js") for name in ("base", "plots", "network", "words", "start"))
+    return f'(function () {{\n"use strict";\n{parts}\n}})();\n'
 
 
 def _digest(script: str) -> str:

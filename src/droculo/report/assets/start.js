@@ -1,0 +1,96 @@
+// All together: drawn once, and again when something is chosen.
+
+// ---- all together
+
+function drawPlots() {
+  countMethods();
+  drawRegret();
+  drawPareto();
+  drawSlopes();
+}
+
+function drawAll() {
+  drawMethods();
+  drawPlots();
+  drawNetwork();
+  drawTable();
+}
+
+function changeArena() {
+  const a = arena();
+  state.shown = new Set([...state.shown].filter((label) => labels().includes(label)));
+  if (!state.shown.size) state.shown = new Set(a.shown);
+  options($("horizon"), a.horizons.map((T) => [T, `T = ${number(T)}`]), a.horizons.includes(state.horizon) ? state.horizon : a.horizons.at(-1));
+  state.horizon = Number($("horizon").value);
+  $("horizon-field").hidden = a.horizons.length < 2;
+  options($("y"), Object.entries(data.quantities).filter(([name]) => a.curves.some((c) => has(c.quantities[name]))));
+  const always = ["round", "exchanges", "bytes", "loo_calls", "queries"];
+  const spent = Object.entries(data.costs).filter(([name]) => always.includes(name) || a.curves.some((c) => c.costs[name].some((v) => v > 0)));
+  options($("x"), spent);
+  const paid = ["exchanges", "bytes", "loo_calls"].filter((name) => a.curves.some((c) => c.totals[name] > 0));
+  options($("cost"), (paid.length ? paid : ["exchanges"]).map((name) => [name, data.costs[name]]));
+  drawFacts();
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch (error) { // a page from a file may not have a clipboard
+    const area = make("textarea", { style: "position:fixed;opacity:0" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  const toast = $("toast");
+  toast.textContent = "Copied";
+  toast.classList.add("on");
+  setTimeout(() => toast.classList.remove("on"), 1400);
+}
+
+function setTheme(theme, keep) {
+  root.dataset.theme = theme;
+  $("theme").textContent = theme === "dark" ? "Light theme" : "Dark theme";
+  if (keep) try { localStorage.setItem("droculo-theme", theme); } catch (error) { /* it holds until the page is closed */ }
+  if (data.arenas.length) drawAll();
+}
+
+function start() {
+  const some = data.arenas.length > 0;
+  $("studio").hidden = $("totals").hidden = !some;
+  $("nothing").hidden = some;
+  drawAbsent();
+  drawReproduce();
+  document.querySelectorAll("[data-copies]").forEach((button) => button.addEventListener("click", () => copy($(button.dataset.copies).textContent)));
+  $("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark", true));
+  if (some) {
+    options($("arena"), data.arenas.map((a, i) => [i, `${a.problem} / ${a.network}`]));
+    $("arena-field").hidden = data.arenas.length < 2;
+    changeArena();
+    $("arena").addEventListener("change", () => { state.arena = Number($("arena").value); state.sort = null; changeArena(); drawAll(); });
+    $("horizon").addEventListener("change", () => { state.horizon = Number($("horizon").value); drawAll(); });
+    $("show-all").addEventListener("click", () => { state.shown = new Set(labels()); drawMethods(); drawPlots(); });
+    $("show-default").addEventListener("click", () => { state.shown = new Set(arena().shown); drawMethods(); drawPlots(); });
+    for (const id of ["x", "y", "per"]) $(id).addEventListener("change", drawRegret);
+    $("cost").addEventListener("change", drawPareto);
+    $("agent-scale").addEventListener("change", () => { state.scaled = true; drawNetwork(); });
+    for (const id of ["agent-method", "agent-quantity"]) $(id).addEventListener("change", drawNetwork);
+    $("time").addEventListener("input", () => { stop(); showTime(); });
+    $("play").addEventListener("click", play);
+    $("copy-markdown").addEventListener("click", () => copy(arena().copies.Markdown));
+    $("copy-latex").addEventListener("click", () => copy(arena().copies.LaTeX));
+  }
+  setTheme(root.dataset.theme, false);
+  // Paper is white.
+  let before = null;
+  addEventListener("beforeprint", () => { before = root.dataset.theme; if (before === "dark") setTheme("light", false); });
+  addEventListener("afterprint", () => { if (before === "dark") setTheme("dark", false); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => {
+    let chosen = null;
+    try { chosen = localStorage.getItem("droculo-theme"); } catch (error) { /* then the system decides */ }
+    if (!chosen) setTheme(event.matches ? "dark" : "light", false);
+  });
+}
+
+start();
