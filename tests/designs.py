@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from droculo import Droculo, Scales, feedback, networks, problems
+from droculo import Droculo, Scales, feedback, networks, oracles, problems
 
 N, T = 4, 36
 PROBLEMS = {
@@ -65,9 +65,13 @@ def design(case, model, **options):
 
 
 def design_for(problem, model, **options):
-    """Long steps and a tight tolerance, so that the oracle has work to do within few rounds."""
-    scales = Scales(step=20.0 if model in FIRST_ORDER else 60.0, tolerance=0.1)
-    settings = {"horizon": T, "theta": 0.6, "scales": scales} | options
+    """Long steps and a tight tolerance, so that the oracle has work to do within few rounds.
+
+    Gradients go with the default oracle and y alone sent, values with the one that compiles faster and (x, y) sent.
+    """
+    first = model in FIRST_ORDER
+    scales = Scales(step=20.0 if first else 60.0, tolerance=0.1)
+    settings = {"horizon": T, "theta": 0.6, "scales": scales, "oracle": None if first else oracles.Sharp()} | options
     return Droculo.design(problem.setting, getattr(feedback, model)(), **settings)
 
 

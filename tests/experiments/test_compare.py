@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from droculo import networks
-from droculo.experiments import NETWORKS, PROBLEMS, compare, contenders, network_of, problem_of
+from droculo.experiments import compare, contenders, network_of, problem_of
+from droculo.experiments.compare import GRAPHS, PLANTED
 from droculo.problems import TopB
 from droculo.report import number, write_compare
 
@@ -129,10 +130,10 @@ def test_the_figures_have_every_method_once_and_no_calls_where_there_are_none(fo
 
 
 def test_problems_and_networks_have_the_size_they_are_asked_for():
-    for name in PROBLEMS:
+    for name in PLANTED:
         problem = problem_of(name, 4, 6)
         assert (problem.agents, problem.set.dim) == (4, 6), name
-    for name in NETWORKS:
+    for name in GRAPHS:
         assert network_of(name, 6).n_agents == 6, name
     assert network_of("grid", 6).n_links == 7
     assert network_of("complete", 6).n_links == 15
