@@ -32,12 +32,23 @@ class ByProgram(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    config.option.loadscopereorder = False  # else a long file of few tests comes last, and one worker waits for the other
+    config.option.loadscopereorder = (
+        False  # else a long file of few tests comes last, and one worker waits for the other
+    )
     return ByProgram(config, log)
 
 
 #: files that take a minute or more, and folders of such; they come first
-LONG = ("experiments/test_table_1", "experiments", "gallery", "docs", "reference", "test_house", "simulator", "algorithms")
+LONG = (
+    "experiments/test_table_1",
+    "experiments",
+    "gallery",
+    "docs",
+    "reference",
+    "test_house",
+    "simulator",
+    "algorithms",
+)
 
 
 @pytest.hookimpl(trylast=True)

@@ -166,9 +166,7 @@ def swept(monkeypatch):
     monkeypatch.setattr(experiments, "sweep", sweep)
     monkeypatch.setattr(experiments, "collect", lambda out: Sweep(spec, out, None))
     monkeypatch.setattr(experiments, "spec_of", lambda out: spec)
-    monkeypatch.setattr(
-        report, "write_page", lambda sweep, out, command: calls.append(("page", out, command)) or out / "report.html"
-    )
+    monkeypatch.setattr(report, "write_page", lambda sweep, out: calls.append(("page", out)) or out / "report.html")
     monkeypatch.setattr(report, "write_exports", lambda sweep, out: calls.append(("exports", out)))
     monkeypatch.setattr(sys.modules["droculo.cli.sweeps"], "_tables", lambda found: ["the table"])
     return calls
@@ -182,7 +180,8 @@ def test_run_plays_a_spec_and_writes_the_page(swept, tmp_path, capsys):
     (_, spec, where, options), page, exports = swept
     assert (where, options["processes"], options["engine"]) == (out, 2, "local")
     assert [cell.label for cell in spec.cells] == ["dobga"]
-    assert page == ("page", out, f"droculo run {file} --out {out} --processes 2")
+    assert options["command"] == f"droculo run {file} --out {out} --processes 2"
+    assert page == ("page", out)
     assert exports == ("exports", out)
     shown = capsys.readouterr().out
     assert "the table" in shown

@@ -18,10 +18,6 @@ def dies_once(task):
     return number
 
 
-def dies(_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def test_all_tasks_are_done():
     tasks = [float(k) for k in range(20)]
     assert sorted(side_by_side(math.sqrt, tasks, processes=2)) == [math.sqrt(t) for t in tasks]
@@ -39,9 +35,17 @@ def test_a_process_that_dies_is_replaced(tmp_path):
     assert found == list(range(6))
 
 
-def test_a_task_that_always_dies_is_given_up():
-    with pytest.raises(RuntimeError, match=rf"a process died {RETRIES + 1} times .* \(1 of 1 tasks\)"):
-        list(side_by_side(dies, [0], processes=2))
+def dies_over_zero(number):
+    if number == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_task_that_always_dies_is_given_up_and_the_others_are_done():
+    with pytest.raises(RuntimeError, match=f"a process died over the same task {RETRIES + 1} times"):
+        list(side_by_side(dies_over_zero, [0], processes=2))
+    found = list(side_by_side(dies_over_zero, list(range(12)), processes=2, died=lambda task: f"died over {task}"))
+    assert sorted(map(str, found)) == sorted(["died over 0", *map(str, range(1, 12))])
 
 
 def test_what_is_refused():

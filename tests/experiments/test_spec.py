@@ -80,6 +80,47 @@ def test_a_problem_and_an_algorithm_of_ones_own(tmp_path):
         parse(text.format("Fast"), folder=tmp_path)
 
 
+def test_code_of_ones_own_is_what_its_text_is_now(tmp_path):
+    """After a change, in another folder, and through a module beside it: never what was loaded before."""
+    text = 'problems = "mine_now:make"\nhorizons = 9\nalgorithms = "dobga"'
+    code = "import beside_now\nfrom droculo import problems\n\n\ndef make():\n    from beside_now import DIM\n" + (
+        "    return problems.TopB.random(agents=3, dim=DIM, budget=1, seed=0)\n"
+    )
+    keys = []
+    for folder, dim in (("one", 4), ("one", 5), ("two", 6)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "mine_now.py").write_text(code)
+        (tmp_path / folder / "beside_now.py").write_text(f"DIM = {dim}\n")
+        spec = parse(text, folder=tmp_path / folder)
+        assert build(spec.cells[0], spec.folder)[0].set.dim == dim
+        keys.append(spec.cells[0].key(spec.folder))
+    assert len(set(keys)) == 3
+
+
+def test_things_of_ones_own_that_are_made_already(tmp_path):
+    (tmp_path / "made_already.py").write_text(
+        "import networkx as nx\nfrom droculo import networks, problems, sets\nfrom droculo.linearizations import Concave\n\n"
+        "roads = nx.cycle_graph(3)\nlinked = networks.connect(networks.path(3))\n"
+        "box = problems.from_black_box(lambda i, t, x: float(x.sum()), sets.budget(3, 1), Concave(), gradient_bound=2.0, "
+        "value_bound=3.0)\n\n\ndef broken():\n    return {}['x']\n"
+    )
+    text = "problems = {problem}\nnetworks = {network}\nhorizons = 9\nalgorithms = {algorithm}\n"
+    top_b, dobga, ring = '{name = "top-b", agents = 3, dim = 4}', '"dobga"', '{name = "ring", agents = 3}'
+    for network in ("roads", "linked"):
+        spec = parse(text.format(problem=top_b, network=f'"made_already:{network}"', algorithm=dobga), folder=tmp_path)
+        assert len(spec.cells) == 1
+    lazy = text.format(problem=top_b, network='{name = "made_already:linked", lazy = 0.5}', algorithm=dobga)
+    assert "line 2: made_already:linked, lazy = 0.5 is not possible: lazy" in refused_beside(lazy, tmp_path)
+    broken = text.format(problem='"made_already:broken"', network=ring, algorithm=dobga)
+    assert "line 1: made_already:broken is not possible: KeyError: 'x'" in refused_beside(broken, tmp_path)
+    bandit = 'name = "droculo", feedback = "bandit"'
+    both = text.format(problem='"made_already:box"', network=ring, algorithm=f"[{dobga}, {{{bandit}}}]")
+    assert "asks for gradients, and made_already:box answers with values only" in refused_beside(both, tmp_path)
+    assert parse(
+        text.format(problem='"made_already:box"', network=ring, algorithm=f"{{{bandit}}}"), folder=tmp_path
+    ).cells
+
+
 def test_a_cell_is_known_by_what_it_runs():
     one, same, other = (
         parse(HEAD + f'algorithms = {{name = "droculo", theta = {theta}}}').cells[0] for theta in ("1", "1.0", "0.5")
@@ -97,8 +138,8 @@ def test_a_cell_is_known_by_what_it_runs():
         (HEAD + '[[algorithms]]\nname = "droculo"\nfeedback = "bandits"', "line 5: there is no feedback called 'bandits'; did you mean 'bandit'?"),
         (HEAD + '[[algorithms]]\nname = "droculo"\nthet = 1', "line 5: algorithm 'droculo' has no option 'thet'; did you mean 'theta'?"),
         (HEAD + 'algorithm = "dobga"', "line 3: a spec has no 'algorithm'; did you mean 'algorithms'?"),
-        (HEAD + '[[algorithms]]\nname = "droculo"\ntheta = 1.5', "line 5: droculo, theta = 1.5 is not possible: theta must lie in [0, 1]"),
-        (HEAD + 'thetas = [0.5, -0.1]\nalgorithms = "droculo"', "line 3: droculo, theta = -0.1 is not possible: theta must lie in [0, 1]"),
+        (HEAD + '[[algorithms]]\nname = "droculo"\ntheta = 1.5', "line 5: droculo, full-information, theta = 1.5 is not possible: theta must lie in [0, 1]"),
+        (HEAD + 'thetas = [0.5, -0.1]\nalgorithms = "droculo"', "line 3: droculo, full-information, theta = -0.1 is not possible: theta must lie in [0, 1]"),
         (HEAD + '[[algorithms]]\nname = "droculo"\ntheta = nan', "line 5: theta must be a finite number; got nan."),
         (HEAD + '[[algorithms]]\nname = "droculo"\ntheta = "half"', "line 5: theta is a number; got 'half'."),
         (HEAD + '[[algorithms]]\nname = "droculo"\ntheta = []', "line 5: theta is an empty list"),
@@ -118,6 +159,15 @@ def test_a_cell_is_known_by_what_it_runs():
         (HEAD + "algorithms = [", "is not TOML: "),
         (HEAD + 'networks = {name = "ring", agents = 5}\nalgorithms = "dobga"', "has 5 agents, and top-b, agents = 3, dim = 4 is posed for 3"),
         (HEAD + 'networks = {name = "ring", failing = 2.0}\nalgorithms = "dobga"', "line 3: ring, failing = 2 is not possible"),
+        (HEAD + 'seeds = [0, 4294967296]\nalgorithms = "dobga"', "line 3: a seed is below 2^32; got 4294967296."),
+        (HEAD + 'thetas = []\nalgorithms = ["droculo", "dobga"]', "line 3: thetas is an empty list"),
+        (HEAD + "algorithms = {name = []}", "line 3: the name of one of the algorithms is an empty list"),
+        (HEAD + 'algorithms = {name = "droculo", theta = {a = 1}}', "line 3: theta is a number, text, true or false, or a list; got {'a': 1}."),
+        (HEAD + 'algorithms = {name = "droculo", theta = 2026-11-15}', "line 3: theta is a number, text"),
+        (HEAD + 'algorithms = ["droculo", {name = "droculo", theta = "1/2"}]', "asks for the same run twice: droculo, full-information, theta = 0.5"),
+        (HEAD + 'algorithms = {name = "droculo", theta = [0.33333, "1/3"]}', "asks for the same run twice"),
+        (HEAD + 'networks = {name = "ring", agents = 0}\nalgorithms = "dobga"', "line 3: ring, agents = 0 is not possible"),
+        ('problems = ["top-b", "feeder"]\nhorizons = 9\nnetworks = ["feeder-areas", "ring"]\n[[algorithms]]\nname = "droculo"\nfeedback = "semi-bandit"\ntheta = [0.5, 0.9]', "line 7: droculo, semi-bandit, theta = 0.9 is not possible: theta must lie"),
         (HEAD + 'algorithms = "nowhere_to_be_found:agent"', "line 3: 'nowhere_to_be_found:agent' cannot be imported"),
     ],
 )  # fmt: skip
@@ -127,14 +177,14 @@ def test_wrong_specs_are_one_sentence_with_a_line(text, said, tmp_path):
 
 def test_a_set_without_the_origin_in_case_a2(tmp_path):
     (tmp_path / "off_the_origin.py").write_text(
-        "import droculo.problems as p\nfrom droculo import sets\nfrom droculo.linearizations import Bounds, MonotoneOrigin\n\n"
+        "import droculo.problems as p\nfrom droculo import sets\nfrom droculo.linearizations import MonotoneOrigin\n\n"
         "posed = p.from_function(lambda i, t, x: x.sum(), sets.budget_face(4, 2), MonotoneOrigin(), "
-        "Bounds(gradient=2.0, value=4.0))\n"
+        "gradient_bound=2.0, value_bound=4.0)\n"
     )
-    assert "origin" in refused_beside(
-        'problems = "off_the_origin:posed"\nnetworks = {name = "ring", agents = 3}\nhorizons = 9\nalgorithms = "droculo"',
-        tmp_path,
-    )
+    text = 'problems = "off_the_origin:posed"\nnetworks = {name = "ring", agents = 3}\nhorizons = 9\nalgorithms = "droculo"'
+    said = refused_beside(text, tmp_path)
+    assert "line 4: droculo" in said
+    assert "contains the origin" in said
 
 
 def refused_beside(text, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,12 +108,12 @@ def test_one_line_plots(whole):
 
 
 def test_nothing_is_played_twice(whole, monkeypatch):
-    files = {file: file.stat().st_mtime_ns for file in whole.out.rglob("*.parquet")}
+    files = {file: file.stat().st_mtime_ns for file in whole.out.glob("*/*.parquet")}
     module = sys.modules["droculo.experiments.sweep"]
     monkeypatch.setattr(module, "play", lambda *_: pytest.fail("was played before"))
     again = sweep(parse(SPEC), whole.out, processes=1)
     assert again.results.runs.equals(whole.results.runs)
-    assert {file: file.stat().st_mtime_ns for file in whole.out.rglob("*.parquet")} == files
+    assert {file: file.stat().st_mtime_ns for file in whole.out.glob("*/*.parquet")} == files
     assert spec_of(whole.out).cells == whole.spec.cells
     assert collect(whole.out).results.points.equals(whole.results.points)
 
@@ -135,6 +136,7 @@ def test_a_cell_that_fails_does_not_stop_the_others(whole, monkeypatch, tmp_path
     assert seen[-1][:2] == (4, 4)
     left = collect(tmp_path)
     assert [cell.label for cell in left.missing] == ["dobga", "dobga"]
+    assert "in round 3" in next((tmp_path / "errors").iterdir()).read_text()
 
 
 def test_half_a_file_is_no_result(whole, tmp_path):
@@ -151,13 +153,49 @@ def test_half_a_file_is_no_result(whole, tmp_path):
         store.read("runs", [key])
     with pytest.raises(StoreError, match="is missing: droculo resume"):
         store.read("points", [key])
+    assert not store.finished(key), "a cell needs both of its files, else resuming would not repair it"
+
+
+def test_a_file_that_somebody_is_writing_stays(tmp_path):
+    (tmp_path / "runs").mkdir()
+    mine, others = (tmp_path / "runs" / f".key.{pid}.part" for pid in (os.getppid(), 2**22 + 1))
+    mine.write_bytes(b"")
+    others.write_bytes(b"")
+    Store(tmp_path).tidy()
+    assert [file.name for file in (tmp_path / "runs").iterdir()] == [mine.name]
+
+
+def test_what_other_code_has_made_is_shown_and_said(whole, tmp_path, monkeypatch):
+    shutil.copytree(whole.out, tmp_path / "copy")
+    monkeypatch.setattr(sys.modules["droculo.experiments.cell"], "code", lambda: "other")
+    found = collect(tmp_path / "copy")
+    assert (found.aged, found.missing) == (4, ())
+    assert found.results.runs.equals(whole.results.runs)
+
+
+def test_the_gathered_files_are_those_of_the_spec(whole, tmp_path):
+    shutil.copytree(whole.out, tmp_path / "copy")
+    first = parse(SPEC.replace("[9, 20]", "9"))
+    found = sweep(first, tmp_path / "copy", processes=1, command="droculo run it.toml")
+    assert len(list((tmp_path / "copy" / "runs").iterdir())) == 4
+    kept = pyarrow.parquet.read_table(tmp_path / "copy" / "runs.parquet")
+    assert kept.num_rows == found.results.runs.num_rows == 4
+    again = collect(tmp_path / "copy")
+    assert (again.spec.title, again.command) == ("Two projecting methods", "droculo run it.toml")
+
+
+def test_a_worker_with_other_code_refuses(whole):
+    module = sys.modules["droculo.experiments.sweep"]
+    done = module._work(module._Task(whole.spec.cells[0], whole.spec.folder, "another key"))
+    assert done.rows is None
+    assert "this worker has other code" in done.error
 
 
 def test_a_folder_without_results(tmp_path):
     with pytest.raises(StoreError, match="is not a folder of results"):
         collect(tmp_path)
     (tmp_path / "spec.toml").write_text(SPEC)
-    (tmp_path / "sweep.json").write_text('{"modules": "."}')
+    (tmp_path / "sweep.json").write_text('{"title": "", "modules": "."}')
     with pytest.raises(StoreError, match="has no finished run of its spec yet"):
         collect(tmp_path)
 

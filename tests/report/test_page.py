@@ -1,6 +1,7 @@
 """The page, the figures and the tables of a sweep: the right numbers, in files that need nothing else."""
 
 import csv
+import dataclasses
 import json
 import re
 from dataclasses import replace
@@ -90,7 +91,7 @@ TITLE = "Sum </script><script>alert(1)</script> {{data}} <!-- & 5%"
 
 def test_the_page_holds_everything_and_asks_for_nothing(tmp_path):
     sweep = small_sweep(TITLE)
-    page = write_page(sweep, tmp_path / "new", command="droculo run mine.toml")
+    page = write_page(dataclasses.replace(sweep, command="droculo run mine.toml"), tmp_path / "new")
     assert [file.name for file in page.parent.iterdir()] == ["report.html"]
     text = page.read_text(encoding="utf-8")
     seen = Tags(text)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tests.designs import PROBLEMS, RING
 
-from droculo import simulate
+from droculo import Droculo, feedback, simulate
 from droculo.algorithms import DOBGA
 from droculo.simulator import compiling
 
@@ -18,9 +18,14 @@ def test_both_programs_find_the_same():
     np.testing.assert_array_equal(quick.actions, usual.actions)
 
 
-def test_what_is_short():
-    assert compiling.is_short(6, 1920, 5)
-    assert not compiling.is_short(8, 2**16, 10)
+@pytest.mark.parametrize(
+    ("horizon", "theta", "agents", "short"),
+    [(1920, 0.5, 6, True), (1920, 1.0, 6, True), (2**16, 0.5, 8, False), (4000, 1.0, 8, False), (4000, 0.5, 8, True)],
+)
+def test_what_is_short(horizon, theta, agents, short):
+    setting = PROBLEMS["A2"].setting
+    agent = Droculo.design(setting, feedback.full_information(), horizon=horizon, theta=theta)
+    assert compiling.is_short(agent, agents) == short
 
 
 def test_a_compiler_that_does_not_know_the_options_is_left_alone(monkeypatch):

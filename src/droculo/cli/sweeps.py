@@ -42,7 +42,7 @@ def run(
         chosen, name = parse(text, name="showcase.toml"), "showcase"
     else:
         chosen, name = load(spec), spec.stem
-    return _play(context.obj, chosen, out or Path("results") / name, processes, engine)
+    return _play(context.obj, chosen, out or Path("results") / name, processes, engine, context.obj.command)
 
 
 def resume(
@@ -60,16 +60,14 @@ def resume(
     return _play(context.obj, spec_of(folder), folder, processes, engine)
 
 
-def report(
-    context: typer.Context, folder: Annotated[Path, typer.Argument(help="A folder that droculo run has written to.")]
-) -> int:
+def report(folder: Annotated[Path, typer.Argument(help="A folder that droculo run has written to.")]) -> int:
     """Write a folder's page, figures and tables again.
 
     Nothing is played: they show what the folder holds.
     """
     from droculo.experiments import collect
 
-    return _shown(collect(folder), context.obj)
+    return _shown(collect(folder))
 
 
 def show(spec: Annotated[Path, typer.Argument(help="A spec, or a folder of results.")]) -> int:
@@ -101,7 +99,7 @@ def show(spec: Annotated[Path, typer.Argument(help="A spec, or a folder of resul
     return 0
 
 
-def _play(given: Given, spec: Spec, out: Path, processes: int | None, engine: str) -> int:
+def _play(given: Given, spec: Spec, out: Path, processes: int | None, engine: str, command: str | None = None) -> int:
     from droculo.expect import extra
     from droculo.experiments import ENGINES, sweep
 
@@ -113,15 +111,15 @@ def _play(given: Given, spec: Spec, out: Path, processes: int | None, engine: st
         extra("ray", "sweeps on a cluster", "ray")
     given.keeps = True
     with progress("cells") as tell:
-        found = sweep(spec, out, processes=processes, engine=engine, progress=tell)
-    return _shown(found, given)
+        found = sweep(spec, out, processes=processes, engine=engine, progress=tell, command=command)
+    return _shown(found)
 
 
-def _shown(found: Sweep, given: Given) -> int:
+def _shown(found: Sweep) -> int:
     """The page and its companions in the folder, a table on the screen, and how it went."""
     from droculo.report import write_exports, write_page
 
-    page = write_page(found, found.out, given.command)
+    page = write_page(found, found.out)
     write_exports(found, found.out)
     screen = console()
     for made in _tables(found):
@@ -129,6 +127,11 @@ def _shown(found: Sweep, given: Given) -> int:
     screen.print("Regret and certificate are per round, means over agents and seeds; costs are per agent.")
     for cell, why in found.failures:
         complain(f"{cell.label}, T = {cell.horizon}, ended with an error: {why}")
+    if found.aged:
+        screen.print(
+            f"{found.aged} cells were played with another version or other code: droculo resume {found.out} plays them anew.",
+            soft_wrap=True,
+        )
     if found.missing:
         screen.print(f"{len(found.missing)} cells were not played yet: droculo resume {found.out}", soft_wrap=True)
     screen.print(f"\nThe page: {page}", soft_wrap=True, markup=False)

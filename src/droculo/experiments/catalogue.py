@@ -153,12 +153,18 @@ def network(make: Callable[..., Any], agents: int | None, options: Mapping[str, 
             raise ValueError("the problem takes any number of agents: say how many with agents = ... for the network.")
         own["agents"] = agents
     made = make(**own)
+    share = options.get("lazy")
     if isinstance(made, Network):
+        if share is not None:
+            raise ValueError(
+                "lazy = ... is for graphs, and this is a network with weights of its own: make it lazy there."
+            )
         found = made
     else:
         weights = networks.metropolis(made)
-        share = options.get("lazy")
         found = networks.Fixed(weights if share is None else networks.lazy(weights, share))
+    if options.get("agents") not in (None, found.n_agents):
+        raise ValueError(f"it has {found.n_agents} agents, whatever agents = ... says; leave that out.")
     chance = options.get("failing")
     return found if chance is None else networks.Failing(found, chance)
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import json
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import networkx
+
 import droculo as library
 from droculo.algorithms import Algorithm
-from droculo.experiments import catalogue
-from droculo.networks import Network
+from droculo.experiments import catalogue, own
+from droculo.networks import Edges, Network
 from droculo.problems import Problem
 
 _CATALOGUES = {"problem": catalogue.PROBLEMS, "network": catalogue.NETWORKS, "algorithm": catalogue.ALGORITHMS}
@@ -29,7 +28,11 @@ _GIVEN = ("setting", "network", "horizon")
 
 
 class NotPossibleError(ValueError):
-    """A cell that cannot be run, and why."""
+    """A cell that cannot be run, and why; `kind` says which of its choices objected."""
+
+    def __init__(self, kind: str, reason: str):
+        super().__init__(reason)
+        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,10 @@ class Choice:
         return ", ".join(
             [self.name, *(value if key == "feedback" else f"{key} = {_short(value)}" for key, value in self.options)]
         )
+
+    def text(self, folder: Path) -> str:
+        """A digest of the code of one's own behind it, if any."""
+        return own.digest(self.name, folder) if ":" in self.name else ""
 
 
 def _short(value: Any) -> str:
@@ -65,11 +72,8 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """How the algorithm is called in tables: its feedback and theta are named even where they are the default."""
+        """How the algorithm is called in tables: its feedback and theta come first."""
         options = dict(self.algorithm.options)
-        if self.algorithm.name in catalogue.ALGORITHMS:
-            usual = catalogue.ALGORITHMS[self.algorithm.name].options()
-            options = {k: usual[k] for k in ("feedback", "theta") if k in usual} | options
         ordered = {k: options[k] for k in ("feedback", "theta") if k in options} | options
         return Choice("algorithm", self.algorithm.name, tuple(ordered.items())).label
 
@@ -83,8 +87,8 @@ class Cell:
 
     def key(self, folder: Path) -> str:
         """The name of its files: a digest of what is run, of droculo's version and code, and of the code of one's own."""
-        own = {c.name: source(c.name, folder) for c in self.choices().values() if ":" in c.name}
-        identity = {**self.described(), "droculo": version("droculo"), "code": code(), "own": own}
+        texts = {c.name: c.text(folder) for c in self.choices().values() if ":" in c.name}
+        identity = {**self.described(), "droculo": version("droculo"), "code": code(), "own": texts}
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:20]
 
 
@@ -98,25 +102,6 @@ def code() -> str:
     files = sorted(file for room in rooms for file in (home / room).rglob("*.py"))
     files += [home / "experiments" / name for name in ("catalogue.py", "rows.py", "play.py")]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
-
-
-def source(name: str, folder: Path) -> str:
-    """A digest of the module that `module:object` names."""
-    with _importing(folder):
-        file = importlib.import_module(name.split(":")[0]).__file__
-    return "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
-
-
-@contextmanager
-def _importing(folder: Path) -> Iterator[None]:
-    """Modules beside the spec, and of the present folder, can be imported."""
-    places = [str(folder), str(Path.cwd())]
-    sys.path[:0] = places
-    try:
-        yield
-    finally:
-        for place in places:
-            sys.path.remove(place)
 
 
 def resolve(kind: str, name: Any, folder: Path) -> Callable[..., Any]:
@@ -134,19 +119,9 @@ def resolve(kind: str, name: Any, folder: Path) -> Callable[..., Any]:
 
 
 def _own(kind: str, name: str, folder: Path) -> Callable[..., Any]:
-    module, _, inside = name.partition(":")
-    try:
-        with _importing(folder):
-            found: Any = importlib.import_module(module)
-        for part in inside.split("."):
-            found = getattr(found, part)
-    except ImportError as error:
-        raise ImportError(f"{name!r} cannot be imported from the spec's folder or the present one: {error}.") from None
-    except AttributeError:
-        raise ImportError(f"the module {module!r} has no {inside!r}.") from None
-    except Exception as error:  # whatever a user's module does when it is imported
-        raise ImportError(f"importing {module!r} failed: {type(error).__name__}: {error}.") from None
-    if isinstance(found, Problem | Network):
+    found = own.named(name, folder)
+    made = {"problem": Problem, "network": Network | Edges | networkx.Graph, "algorithm": ()}[kind]
+    if made and isinstance(found, made):
         return lambda: found
     if kind == "algorithm" and isinstance(found, type) and hasattr(found, "design"):
         found = found.design
@@ -165,12 +140,18 @@ def known_options(kind: str, make: Callable[..., Any]) -> dict[str, Any] | None:
     return known | (catalogue.NETWORK_OPTIONS if kind == "network" else {})
 
 
-@lru_cache(maxsize=8)
 def problem_of(choice: Choice, folder: Path) -> Problem:
     """The problem of a cell; a sweep asks for the same one again and again."""
+    return _problem(choice, folder, choice.text(folder))
+
+
+@lru_cache(maxsize=8)
+def _problem(choice: Choice, folder: Path, text: str) -> Problem:
     made = _made(choice, folder, lambda make, options: make(**options))
     if not isinstance(made, Problem):
-        raise NotPossibleError(f"{choice.name!r} makes a {type(made).__name__}, and not a droculo.problems.Problem.")
+        raise NotPossibleError(
+            "problem", f"{choice.name!r} makes a {type(made).__name__}, and not a droculo.problems.Problem."
+        )
     return made
 
 
@@ -180,18 +161,22 @@ def _made(choice: Choice, folder: Path, call: Callable[[Callable[..., Any], dict
     for name, known in _NAMES.items():
         if choice.name in catalogue.ALGORITHMS and name in options and options[name] not in known:
             near = catalogue.nearest(options[name], known)
-            raise NotPossibleError(f"there is no {name} called {options[name]!r}; {near}")
+            raise NotPossibleError(choice.kind, f"there is no {name} called {options[name]!r}; {near}")
+    # Whatever code of one's own objects to is a reason; of ours, what it says on purpose.
+    reasons = (Exception,) if ":" in choice.name else (ValueError, TypeError, ImportError, ArithmeticError)
     try:
-        return call(resolve(choice.kind, choice.name, folder), options)
-    except (ValueError, TypeError, ImportError, ArithmeticError) as error:
-        raise NotPossibleError(f"{choice.label} is not possible: {error}") from None
+        with own.importing(folder):
+            return call(resolve(choice.kind, choice.name, folder), options)
+    except reasons as error:
+        said = str(error) if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: {error}"
+        raise NotPossibleError(choice.kind, f"{choice.label} is not possible: {said}") from error
 
 
 def network_of(choice: Choice, agents: int | None, folder: Path) -> Network:
     """The network of a cell, for so many agents unless it says how many."""
 
     def call(make: Callable[..., Any], options: dict[str, Any]) -> Network:
-        return catalogue.network(make, options.get("agents") or agents, options)
+        return catalogue.network(make, agents if options.get("agents") is None else options["agents"], options)
 
     made: Network = _made(choice, folder, call)
     return made
@@ -203,7 +188,8 @@ def build(cell: Cell, folder: Path) -> tuple[Problem, Network, Algorithm]:
     network = network_of(cell.network, problem.agents, folder)
     if problem.agents is not None and network.n_agents != problem.agents:
         raise NotPossibleError(
-            f"{cell.network.label} has {network.n_agents} agents, and {cell.problem.label} is posed for {problem.agents}."
+            "network",
+            f"{cell.network.label} has {network.n_agents} agents, and {cell.problem.label} is posed for {problem.agents}.",
         )
 
     def design(make: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -214,6 +200,13 @@ def build(cell: Cell, folder: Path) -> tuple[Problem, Network, Algorithm]:
     agent = _made(cell.algorithm, folder, design)
     if not isinstance(agent, Algorithm):
         raise NotPossibleError(
-            f"{cell.algorithm.name!r} makes a {type(agent).__name__}, and not a droculo.algorithms.Algorithm."
+            "algorithm",
+            f"{cell.algorithm.name!r} makes a {type(agent).__name__}, and not a droculo.algorithms.Algorithm.",
+        )
+    if agent.order == 1 and not problem.differentiable:
+        raise NotPossibleError(
+            "algorithm",
+            f"{cell.label} asks for gradients, and {cell.problem.label} answers with values only: use bandit or "
+            "zeroth-order feedback.",
         )
     return problem, network, agent

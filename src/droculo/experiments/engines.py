@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from droculo.expect import extra
 
@@ -20,14 +20,26 @@ Result = TypeVar("Result")
 ENGINES = ("local", "ray")
 #: times that work is begun again after a process has died over it
 RETRIES = 2
+#: processes side by side; Windows can wait for no more than 61
+MOST = 60
+WHY_IT_DIED = (
+    "Too little memory is the usual reason: run with fewer processes. A script that starts processes must do so under "
+    "if __name__ == '__main__'."
+)
 
 
 def side_by_side(
-    work: Callable[[Task], Result], tasks: Sequence[Task], processes: int, *, engine: str = "local"
+    work: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    processes: int,
+    *,
+    engine: str = "local",
+    died: Callable[[Task], Result] | None = None,
 ) -> Iterator[Result]:
     """work(task) for every task, in whichever order they finish; `work` is a function of a module.
 
-    A task whose process dies (out of memory, killed) is done again, a few times. An error that `work` raises ends it all.
+    A task whose process dies (out of memory, killed) is done again, twice at most; then `died(task)` stands for its result, or
+    an error ends it all. So does an error that `work` raises.
 
     >>> from operator import neg
     >>> list(side_by_side(neg, [1, 2], processes=1))
@@ -38,8 +50,12 @@ def side_by_side(
     if engine not in ENGINES:
         raise ValueError(f"there is no engine called {engine!r}; there are {' and '.join(ENGINES)}.")
     if engine == "ray":
-        return _on_ray(work, tasks)
-    return map(work, tasks) if processes == 1 else _in_processes(work, tasks, processes)
+        return _on_ray(work, tasks, died or _fatal)
+    return map(work, tasks) if processes == 1 else _in_processes(work, tasks, min(processes, MOST), died or _fatal)
+
+
+def _fatal(task: object) -> NoReturn:
+    raise RuntimeError(f"a process died over the same task {RETRIES + 1} times. {WHY_IT_DIED}")
 
 
 def cores() -> int:
@@ -47,31 +63,55 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _in_processes(work: Callable[[Task], Result], tasks: Sequence[Task], processes: int) -> Iterator[Result]:
+def _in_processes(
+    work: Callable[[Task], Result], tasks: Sequence[Task], processes: int, died: Callable[[Task], Result]
+) -> Iterator[Result]:
     waiting = dict(enumerate(tasks))
-    deaths = 0
+    deaths: dict[int, int] = {}
     while waiting:
-        # JAX has threads, which a fork would not survive.
-        pool = ProcessPoolExecutor(
-            min(processes, len(waiting)), mp_context=multiprocessing.get_context("spawn"), initializer=_live_with_parent
-        )
-        finished = False
-        try:
-            places = {pool.submit(work, task): place for place, task in waiting.items()}
-            for done in as_completed(places):
-                result = done.result()
-                del waiting[places[done]]
-                yield result
-            finished = True
-        except BrokenProcessPool:
-            deaths += 1
-            if deaths > RETRIES:
-                raise RuntimeError(
-                    f"a process died {deaths} times over what is left to do ({len(waiting)} of {len(tasks)} tasks). Too little "
-                    "memory is the usual reason: run with fewer processes."
-                ) from None
-        finally:
-            pool.shutdown(wait=finished, cancel_futures=True)
+        suspects: list[int] = []
+        yield from _until_a_death(work, waiting, processes, suspects)
+        # Whose process it was is not known: those that were being worked on are done one by one, before all others.
+        for place in suspects:
+            while place in waiting:
+                again: list[int] = []
+                yield from _until_a_death(work, {place: waiting[place]}, 1, again, finished=waiting)
+                if again:
+                    deaths[place] = deaths.get(place, 0) + 1
+                    if deaths[place] >= RETRIES:
+                        yield died(waiting.pop(place))
+
+
+def _until_a_death(
+    work: Callable[[Task], Result],
+    tasks: dict[int, Task],
+    processes: int,
+    suspects: list[int],
+    finished: dict[int, Task] | None = None,
+) -> Iterator[Result]:
+    """Results until all is done or a process has died; then `suspects` are those that may have been the reason.
+
+    What is done is taken out of `finished`, which is `tasks` itself unless another is given.
+    """
+    finished = tasks if finished is None else finished
+    # JAX has threads, which a fork would not survive.
+    pool = ProcessPoolExecutor(
+        min(processes, len(tasks)), mp_context=multiprocessing.get_context("spawn"), initializer=_live_with_parent
+    )
+    order = list(tasks)
+    done_all = False
+    try:
+        places = {pool.submit(work, tasks[place]): place for place in order}
+        for done in as_completed(places):
+            result = done.result()
+            del finished[places[done]]
+            yield result
+        done_all = True
+    except BrokenProcessPool:
+        # Tasks are begun in order, one for each process and one ahead.
+        suspects += [place for place in order if place in finished][: processes + 1]
+    finally:
+        pool.shutdown(wait=done_all, cancel_futures=True)
 
 
 def _live_with_parent() -> None:
@@ -87,7 +127,7 @@ def _live_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _on_ray(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+def _on_ray(work: Callable[[Task], Result], tasks: Sequence[Task], died: Callable[[Task], Result]) -> Iterator[Result]:
     ray = extra("ray", "sweeps on a cluster", "ray")
     started = not ray.is_initialized()
     if started:
@@ -98,10 +138,17 @@ def _on_ray(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[R
             ray.init(log_to_driver=False, logging_level="error", include_dashboard=False)
     try:
         remote = ray.remote(max_retries=RETRIES, num_cpus=1)(work)
-        waiting = [remote.remote(task) for task in tasks]
+        waiting = {remote.remote(task): task for task in tasks}
         while waiting:
-            done, waiting = ray.wait(waiting, num_returns=1)
-            yield ray.get(done[0])
+            (done,), _ = ray.wait(list(waiting), num_returns=1)
+            task = waiting.pop(done)
+            try:
+                result = ray.get(done)
+            except ray.exceptions.RayTaskError:  # what `work` itself raised
+                raise
+            except ray.exceptions.RayError:
+                result = died(task)
+            yield result
     finally:
         if started:
             ray.shutdown()

@@ -73,7 +73,7 @@ class _Measured(NamedTuple):
 
     times: NDArray[np.int64]
     nodes: NDArray[np.int64]  # the agents that were measured
-    reward: Numbers
+    reward: Numbers | None
     regret: Numbers | None
     certified: Numbers | None
     gap: Numbers  # distance of an agent's decision to the mean decision
@@ -130,7 +130,7 @@ def _measured(cell: Cell, problem: Problem, run: Trajectory, times: NDArray[np.i
         return _estimated(problem, run)
     at = times.tolist()
     earned = np.cumsum(rewards(problem, run), axis=1)[:, times - 1]
-    best = _comparator(cell.problem, folder, T, N) if problem.differentiable else None
+    best = _comparator(cell.problem, folder, cell.problem.text(folder), T, N)
     lost = certified = None
     if best is not None:
         exact = best.kind == "exact"
@@ -148,17 +148,21 @@ def _estimated(problem: Problem, run: Trajectory) -> _Measured:
     certified = certificate(problem, run, sample=SAMPLE) if problem.differentiable else None
     lost = regret(problem, run, sample=SAMPLE) if best is not None else None
     nodes = certified.agents if certified is not None else np.zeros(0, np.int64)
-    earned = certified.rewards if certified is not None else np.full((run.actions.shape[0], 1), np.nan)
+    earned = certified.rewards[:, None] if certified is not None else None
     return _Measured(
-        np.array([T]), nodes, earned[:, None], None if lost is None else lost.total[:, None],
+        np.array([T]), nodes, earned, None if lost is None else lost.total[:, None],
         None if certified is None else certified.bound[:, None], _gaps(run)[:, -1:], best, True, False,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=8)
-def _comparator(choice: Choice, folder: Path, horizon: int, agents: int) -> Comparator:
-    """The best fixed point, searched for once for all methods that play the same problem."""
-    return best_fixed(problem_of(choice, folder), horizon, agents)
+def _comparator(choice: Choice, folder: Path, text: str, horizon: int, agents: int) -> Comparator | None:
+    """The best fixed point, searched for once for all methods that play the same problem; None where a search would need
+    gradients and there are none. (`text` tells versions of a problem of one's own apart.)"""
+    problem = problem_of(choice, folder)
+    if not problem.differentiable:
+        return problem.comparator(horizon, np.arange(agents))
+    return best_fixed(problem, horizon, agents)
 
 
 def _gaps(run: Trajectory) -> Numbers:

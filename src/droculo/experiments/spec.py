@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from droculo.experiments.catalogue import nearest
+from droculo.experiments.catalogue import ALGORITHMS, nearest
 from droculo.experiments.cell import Cell, Choice, NotPossibleError, build, known_options, resolve
 from droculo.experiments.toml_lines import Lines, plain
 
@@ -22,6 +22,8 @@ KEYS = ("title", *KINDS, "horizons", "thetas", "seeds", "points")
 #: cells that a spec may have; more is likelier a slip than a wish
 MOST_CELLS = 10_000
 POINTS = 40
+#: seeds repeat from here on, and no run has so many rounds
+MOST_NUMBER = 2**32
 
 Mark = tuple[tuple[str | int, ...], Any]  # where a value stands in the spec, and the value
 
@@ -118,6 +120,8 @@ def _numbers(draft: _Draft, key: str, least: int, what: str) -> list[int]:
     for value in values:
         if not _whole(value, least):
             raise draft.error((key,), f"{what} is a whole number, at least {least}; got {value!r}.")
+    if max(values) >= MOST_NUMBER:
+        raise draft.error((key,), f"{what} is below 2^32; got {max(values)}.")
     if len(set(values)) < len(values):
         raise draft.error((key,), f"{key} lists a number twice: {values}.")
     return values
@@ -161,6 +165,10 @@ def _choices(draft: _Draft, key: str, kind: str) -> list[tuple[Choice, list[Mark
         table = {"name": table} if isinstance(table, str) else table
         if not isinstance(table, Mapping) or "name" not in table:
             raise draft.error((key, place), f"one of the {key} is a name, or a table with a name; got {table!r}.")
+        if table["name"] == []:
+            raise draft.error(
+                (key, place, "name"), f"the name of one of the {key} is an empty list: give at least one."
+            )
         for name in _listed(table["name"]):
             options = _options(draft, (key, place), kind, name, {k: v for k, v in table.items() if k != "name"})
             for chosen in product(*(values for _, values in options.values())):
@@ -190,12 +198,20 @@ def _options(
         found[option] = (path, [_value(draft, path, value, known) for value in _listed(values)])
     if kind == "algorithm" and "thetas" in draft.given and "theta" not in found and (known is None or "theta" in known):
         thetas = _listed(draft.given["thetas"])
+        if not thetas:
+            raise draft.error(("thetas",), "thetas is an empty list: give at least one, or leave it out.")
         found["theta"] = (("thetas",), [_value(draft, ("thetas",), theta, {"theta": 0.5}) for theta in thetas])
+    if name in ALGORITHMS and known is not None:  # said or not, they are a part of what is run and of its label
+        for option in ("feedback", "theta"):
+            if option in known:
+                found.setdefault(option, ((*place, "name"), [known[option]]))
     return found
 
 
 def _value(draft: _Draft, path: tuple[str | int, ...], value: Any, known: Mapping[str, Any] | None) -> Any:
     option = "theta" if path == ("thetas",) else str(path[-1])
+    if not isinstance(value, bool | int | float | str | list):
+        raise draft.error(path, f"{option} is a number, text, true or false, or a list; got {value!r}.")
     if isinstance(value, float) and not math.isfinite(value):
         raise draft.error(path, f"{option} must be a finite number; got {value}.")
     usual = None if known is None else known.get(option)
@@ -217,32 +233,41 @@ def _value(draft: _Draft, path: tuple[str | int, ...], value: Any, known: Mappin
 def _sorted_out(draft: _Draft, drawn: list[tuple[Cell, list[Mark]]]) -> tuple[list[Cell], list[tuple[Cell, str]]]:
     """Which cells can run. A value of the spec that no cell can use is an error, and not only a smaller grid."""
     cells: list[Cell] = []
-    left_out: list[tuple[Cell, str]] = []
+    left_out: list[tuple[Cell, NotPossibleError, list[Mark]]] = []
     usable: set[Mark] = set()
     for cell, marks in drawn:
         try:
             build(cell, draft.folder)
         except NotPossibleError as error:
-            left_out.append((cell, str(error)))
+            left_out.append((cell, error, marks))
         else:
             cells.append(cell)
             usable.update(marks)
-    reasons = dict(left_out)
-    for cell, marks in drawn:
-        useless = [mark for mark in marks if mark not in usable]
-        if useless and cell in reasons:
-            path = _culprit(useless, reasons[cell])
-            raise draft.error(path, reasons[cell])
-    if len(set(cells)) < len(cells):
-        twice = next(cell for number, cell in enumerate(cells) if cell in cells[:number])
-        raise SpecError(f"{draft.name} asks for the same run twice: {twice.label}, horizon {twice.horizon}.")
-    return cells, left_out
+    blamed = [(error, [mark for mark in marks if mark not in usable]) for _, error, marks in left_out]
+    blamed = [(error, useless) for error, useless in blamed if useless]
+    # Best a cell whose reason is about what is of no use; another's may be about what is fine elsewhere.
+    blamed.sort(key=lambda each: not any(_is_about(each[0], path) for path, _ in each[1]))
+    if blamed:
+        reason, useless = blamed[0]
+        raise draft.error(_culprit(useless, reason), str(reason))
+    names: dict[tuple[str, str, str, int], Cell] = {}
+    for cell in cells:
+        name = (cell.problem.label, cell.network.label, cell.label, cell.horizon)
+        if name in names:
+            raise SpecError(f"{draft.name} asks for the same run twice: {cell.label}, horizon {cell.horizon}.")
+        names[name] = cell
+    return cells, [(cell, str(error)) for cell, error, _ in left_out]
 
 
-def _culprit(marks: list[Mark], reason: str) -> tuple[str | int, ...]:
-    """The place to name: that of an option which the reason speaks of, else that of the last thing named."""
-    for path, _ in marks:
-        if str(path[-1]).removesuffix("s") in reason and path[-1] != "name":
+def _is_about(error: NotPossibleError, path: tuple[str | int, ...]) -> bool:
+    """Whether a value that stands there belongs to the choice that objected."""
+    return KINDS.get(str(path[0]), "algorithm") == error.kind
+
+
+def _culprit(marks: list[Mark], error: NotPossibleError) -> tuple[str | int, ...]:
+    """The place to name: that of an option which the reason speaks of, else that of the choice that objected."""
+    about = [path for path, _ in marks if _is_about(error, path)] or [path for path, _ in marks]
+    for path in about:
+        if path[-1] != "name" and re.search(rf"\b{re.escape(str(path[-1]).removesuffix('s'))}\b", str(error)):
             return path
-    tables = [path for path, _ in marks if path[-1] == "name"]
-    return tables[-1] if tables else marks[-1][0]
+    return next((path for path in reversed(about) if path[-1] == "name"), about[-1])

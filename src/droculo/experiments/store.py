@@ -109,7 +109,7 @@ class Store:
 
     def finished(self, key: str) -> bool:
         """Whether this cell was run and kept."""
-        return (self.folder / "runs" / f"{key}.parquet").is_file()
+        return all((self.folder / part / f"{key}.parquet").is_file() for part in ("points", "runs"))
 
     def keep(self, key: str, rows: Rows) -> None:
         """Write a cell's two files."""
@@ -126,10 +126,26 @@ class Store:
         half.replace(file)
 
     def tidy(self) -> None:
-        """Remove what interrupted writes left behind."""
-        for part in ("runs", "points"):
+        """Remove what interrupted writes left behind; not what another process is writing right now."""
+        for part in ("runs", "points", "."):
             for half in (self.folder / part).glob(".*.part"):
-                half.unlink(missing_ok=True)
+                if not _alive(half.suffixes[-2].lstrip(".") if len(half.suffixes) > 1 else ""):
+                    half.unlink(missing_ok=True)
+
+    def gather(self, results: Results) -> None:
+        """Write all rows of a sweep to `runs.parquet` and `points.parquet`: what the folder holds of other specs or of
+        other code is not among them."""
+        self._write(self.folder / "points.parquet", results.points)
+        self._write(self.folder / "runs.parquet", results.runs)
+
+    def of_other_code(self) -> dict[str, str]:
+        """What was asked for, as JSON -> the newest files with that, whatever the code that made them."""
+        found: dict[str, str] = {}
+        for file in sorted((self.folder / "runs").glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns):
+            if self.finished(file.stem):
+                (asked, *_) = self.read("runs", [file.stem]).column("spec").to_pylist()
+                found[asked] = file.stem
+        return found
 
     def read(self, part: str, keys: list[str]) -> pyarrow.Table:
         """The rows of these cells, in this order."""
@@ -170,16 +186,23 @@ class Results:
         Returns the axes."""
         ax = axes(ax)
         runs = self.runs.to_pylist()
-        names = {row["run"]: row["label"] for row in runs if row["horizon"] == max(r["horizon"] for r in runs)}
+        longest = max(row["horizon"] for row in runs)
+        several = len({(row["problem"], row["network"]) for row in runs}) > 1
+        names = {
+            row["run"]: f"{row['label']} ({row['problem']}; {row['network']})" if several else row["label"]
+            for row in runs
+            if row["horizon"] == longest
+        }
+        each = (lambda t: 1) if quantity == "consensus_gap" else (lambda t: t)
         curves: dict[str, dict[int, list[tuple[int, float]]]] = {}
         for point in self.points.select(["run", "seed", "round", quantity]).to_pylist():
             if point["run"] in names and point[quantity] is not None:
                 of_seed = curves.setdefault(point["run"], {}).setdefault(point["seed"], [])
-                of_seed.append((point["round"], point[quantity] / point["round"]))
+                of_seed.append((point["round"], point[quantity] / each(point["round"])))
         for key, seeds in curves.items():
-            table = np.array([list(zip(*each, strict=True)) for each in seeds.values()], np.float64)
+            table = np.array([list(zip(*curve, strict=True)) for curve in seeds.values()], np.float64)
             band(ax, table[0, 0], table[:, 1], names[key])
-        ax.set(xlabel="round", ylabel=f"{quantity} a round", xscale="log")
+        ax.set(xlabel="round", ylabel=quantity if quantity == "consensus_gap" else f"{quantity} a round", xscale="log")
         ax.legend(fontsize="small")
         return ax
 
@@ -188,6 +211,19 @@ class Results:
         runs = self.runs.drop_columns(list(FLEETING)).sort_by([("run", "ascending"), ("seed", "ascending")])
         order = [("run", "ascending"), ("seed", "ascending"), ("round", "ascending")]
         return runs, self.points.sort_by(order)
+
+
+def _alive(pid: str) -> bool:
+    """Whether a process of this number runs. Elsewhere than on POSIX nobody is asked: a signal might end it."""
+    if os.name != "posix" or not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return int(pid) != os.getpid()
 
 
 def _arrow(module: str) -> Any:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 
+import jax
+
 from droculo.experiments.cell import Cell
-from droculo.experiments.engines import cores, side_by_side
+from droculo.experiments.engines import RETRIES, WHY_IT_DIED, cores, side_by_side
 from droculo.experiments.play import Rows, play
 from droculo.experiments.spec import Spec, SpecError, parse
 from droculo.experiments.store import Results, Store, StoreError
@@ -26,6 +33,8 @@ class Sweep:
     results: Results
     failures: tuple[tuple[Cell, str], ...] = ()  # cells that ended with an error
     missing: tuple[Cell, ...] = ()  # cells that were not played yet
+    command: str | None = None  # what began it
+    aged: int = 0  # cells whose rows were made by another version or other code
 
 
 @dataclass(frozen=True)
@@ -40,14 +49,25 @@ class _Done:
     task: _Task
     rows: Rows | None
     error: str = ""
+    details: str = ""
 
 
 def _work(task: _Task) -> _Done:
     """Play a cell. An error is handed over: it is one cell's, and no reason to stop all others."""
     try:
+        if task.cell.key(task.folder) != task.key:
+            raise RuntimeError(
+                f"this worker has other code: droculo {version('droculo')}, or a module of your own that differs. Install "
+                "the same on all machines."
+            )
         return _Done(task, play(task.cell, task.folder))
     except Exception as error:
-        return _Done(task, None, f"{type(error).__name__}: {error}".splitlines()[0])
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        return _Done(task, None, said, traceback.format_exc())
+
+
+def _died(task: _Task) -> _Done:
+    return _Done(task, None, f"its process died {RETRIES + 1} times. {WHY_IT_DIED}")
 
 
 def sweep(
@@ -57,70 +77,101 @@ def sweep(
     processes: int | None = None,
     engine: str = "local",
     progress: Progress | None = None,
+    command: str | None = None,
 ) -> Sweep:
-    """Play what is not in `out` yet, and return all of it.
+    """Play what is not in `out` yet, and return all of it. `command` is remembered for the page.
 
-    `processes`: by default as many as there are processors. Every cell is written as soon as it is finished: an
+    `processes`: by default as many as there are processors, or one where there is an accelerator. Every cell is written as soon as it is finished: an
     interruption, of whatever kind, costs only what was being played. The same sweep again goes on from there.
     """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError("sweep() was reached while a worker started: call it under if __name__ == '__main__'.")
     store = Store(out)
     tasks = _tasks(spec)
     if not tasks:
         raise SpecError("the spec has no cell that can run.")
-    _begin(spec, out)
+    command = _begin(spec, out, command)
     store.tidy()
     waiting = [task for task in tasks if not store.finished(task.key)]
     finished, failures = len(tasks) - len(waiting), []
     tell = progress or (lambda done, total, label: None)
     tell(finished, len(tasks), "")
-    number = min(processes or cores(), max(1, len(waiting)))
-    for done in side_by_side(_work, waiting, number, engine=engine) if waiting else ():
+    usual = cores() if jax.default_backend() == "cpu" else 1
+    number = min(processes or usual, max(1, len(waiting)))
+    for done in side_by_side(_work, waiting, number, engine=engine, died=_died) if waiting else ():
         if done.rows is None:
             failures.append((done.task.cell, done.error))
+            if done.details:
+                (out / "errors").mkdir(exist_ok=True)
+                (out / "errors" / f"{done.task.key}.txt").write_text(done.details, encoding="utf-8")
         else:
             store.keep(done.task.key, done.rows)
         finished += 1
         tell(finished, len(tasks), done.task.cell.label)
     lost = {cell for cell, _ in failures}
-    return Sweep(spec, out, _read(store, [task for task in tasks if task.cell not in lost]), tuple(failures))
+    results = _read(store, [task.key for task in tasks if task.cell not in lost])
+    store.gather(results)
+    return Sweep(spec, out, results, tuple(failures), command=command)
 
 
 def collect(out: Path) -> Sweep:
-    """What a folder holds of its spec, without playing anything."""
-    spec = spec_of(out)
+    """What a folder holds of its spec, without playing anything; also what another version or other code has made."""
+    spec, command = _left(out)
     store = Store(out)
-    tasks = _tasks(spec)
-    there = [task for task in tasks if store.finished(task.key)]
-    missing = tuple(task.cell for task in tasks if not store.finished(task.key))
-    if not there:
+    keys: dict[Cell, str] = {}
+    missing, aged = [], 0
+    others: dict[str, str] | None = None
+    for task in _tasks(spec):
+        if store.finished(task.key):
+            keys[task.cell] = task.key
+            continue
+        others = store.of_other_code() if others is None else others
+        asked = json.dumps(task.cell.described(), sort_keys=True)
+        if asked in others:
+            keys[task.cell] = others[asked]
+            aged += 1
+        else:
+            missing.append(task.cell)
+    if not keys:
         raise StoreError(f"{out} has no finished run of its spec yet: droculo resume {out} plays them.")
-    return Sweep(spec, out, _read(store, there), missing=missing)
+    results = _read(store, list(keys.values()))
+    store.gather(results)
+    return Sweep(spec, out, results, missing=tuple(missing), command=command, aged=aged)
 
 
 def spec_of(out: Path) -> Spec:
     """The spec that a folder of results was made from."""
+    return _left(out)[0]
+
+
+def _left(out: Path) -> tuple[Spec, str | None]:
+    """What a sweep left in its folder when it began: the spec, and the command."""
     try:
         text = (out / "spec.toml").read_text(encoding="utf-8")
-        home = json.loads((out / "sweep.json").read_text(encoding="utf-8"))["modules"]
+        about = json.loads((out / "sweep.json").read_text(encoding="utf-8"))
+        title, home, command = about["title"], about["modules"], about.get("command")
     except (OSError, ValueError, KeyError):
         raise StoreError(f"{out} is not a folder of results: it has no spec.toml and sweep.json of a sweep.") from None
-    return parse(text, name=str(out / "spec.toml"), folder=Path(home))
+    return replace(parse(text, name=str(out / "spec.toml"), folder=Path(home)), title=title), command
 
 
 def _tasks(spec: Spec) -> list[_Task]:
     return [_Task(cell, spec.folder, cell.key(spec.folder)) for cell in spec.cells]
 
 
-def _read(store: Store, tasks: list[_Task]) -> Results:
-    keys = [task.key for task in tasks]
+def _read(store: Store, keys: list[str]) -> Results:
     return Results(store.read("runs", keys), store.read("points", keys))
 
 
-def _begin(spec: Spec, out: Path) -> None:
-    """Leave the spec in the folder, so that the folder explains itself and can be resumed."""
+def _begin(spec: Spec, out: Path, command: str | None) -> str | None:
+    """Leave the spec in the folder, so that the folder explains itself and can be resumed; the first command stays."""
     out.mkdir(parents=True, exist_ok=True)
-    about = json.dumps({"title": spec.title, "modules": str(spec.folder)}, indent=1) + "\n"
+    if command is None:
+        with suppress(StoreError, SpecError):
+            command = _left(out)[1]
+    about = json.dumps({"title": spec.title, "modules": str(spec.folder), "command": command}, indent=1) + "\n"
     for name, text in (("sweep.json", about), ("spec.toml", spec.text)):
-        half = out / f".{name}.part"
+        half = out / f".{name}.{os.getpid()}.part"
         half.write_text(text, encoding="utf-8")
         half.replace(out / name)
+    return command

@@ -27,17 +27,17 @@ POLICY = (
 )
 
 
-def write_page(sweep: Sweep, out: Path, command: str | None = None) -> Path:
-    """Write `out`/report.html, whole or not at all; `command` is what made it, if that is known."""
+def write_page(sweep: Sweep, out: Path) -> Path:
+    """Write `out`/report.html, whole or not at all."""
     out.mkdir(parents=True, exist_ok=True)
     page = out / "report.html"
     half = out / f".report.{os.getpid()}.part"
-    half.write_text(render(page_data(sweep, command)), encoding="utf-8")
+    half.write_text(render(page_data(sweep)), encoding="utf-8")
     half.replace(page)
     return page
 
 
-def page_data(sweep: Sweep, command: str | None = None) -> dict[str, Any]:
+def page_data(sweep: Sweep) -> dict[str, Any]:
     """What the page shows: `as_data`, the tables as they are copied, and the look."""
     data = as_data(sweep)
     for arena, described in zip(arenas(sweep), data["arenas"], strict=True):
@@ -45,7 +45,7 @@ def page_data(sweep: Sweep, command: str | None = None) -> dict[str, Any]:
     out = sweep.out.as_posix() if not sweep.out.is_absolute() else sweep.out.name  # where it lies is nobody's business
     return {
         **data,
-        "command": command or "droculo run spec.toml",
+        "command": sweep.command or "droculo run spec.toml",
         "folder": out or ".",
         "look": {"light": LIGHT, "dark": DARK, "dashes": DASHES, "marks": [mark for _, mark in MARKS]},
     }

@@ -9,11 +9,14 @@ from typing import Any
 import equinox as eqx
 import jax
 
+from droculo.algorithms import Algorithm
 from droculo.simulator.engine import stretch
 
-#: agents times rounds times coordinates up to which a run counts as short
+#: agents times rounds times coordinates up to which a run counts as short,
 SHORT = 1_000_000
-#: about a third of the compile time, for programs that take about twice as long; the second is a processor's option
+#: and agents times exchanges times coordinates squared, which is about what its oracle does
+FEW = 500_000
+#: a third of the compile time or half of it, for rounds that take twice as long and oracles that take five times as long
 HASTE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 
 
@@ -28,10 +31,12 @@ def program(quick: bool) -> Callable[..., Any]:
     return eqx.filter_jit(stretch) if options is None else eqx.filter_jit(stretch, compiler_options=options)
 
 
-def is_short(agents: int, horizon: int, dim: int) -> bool:
+def is_short(algorithm: Algorithm, agents: int) -> bool:
     """Whether to compile quickly. It depends on the algorithm's horizon and not on the rounds or seeds of a run, so that
     a shorter run is the beginning of a longer one, to the last bit."""
-    return agents * horizon * dim <= SHORT
+    dim = algorithm.domain.dim
+    exchanges = algorithm.horizon / (algorithm.block * algorithm.slot) * algorithm.exchanges
+    return agents * algorithm.horizon * dim <= SHORT and agents * exchanges * dim**2 <= FEW
 
 
 @cache

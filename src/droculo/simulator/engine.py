@@ -110,18 +110,20 @@ def _blocks(
     for_agents, for_network, for_noise = jax.random.split(key, 3)
     keys = jax.vmap(lambda agent: jax.random.fold_in(for_agents, agent))(world.agents)
 
-    def one(first: Array, states: Any) -> tuple[Any, Bill, Kept | None]:
+    def one(first: Array, states: Any, moves: bool = True) -> tuple[Any, Bill | None, Kept | None]:
         block = first // full
 
         def live(agent: Array, key: Array, state: Any) -> tuple[Any, Any, Kept | None]:
             ports = SimulatedPorts(world, agent, for_network, jax.random.fold_in(for_noise, agent), block)
             total, seen = _play(world, shape, ports, state, first, key)
             kept = _keep(world, shape, ports, state, first, key, seen)
+            if not moves:
+                return None, None, kept
             state, spent = world.algorithm.update(ports, state, total)
             return state, spent, kept
 
         new, spent, kept = jax.vmap(live, axis_name=AXIS)(world.agents, keys, states)
-        return new, Bill(_messages(world, for_network, block), spent), kept
+        return new, Bill(_messages(world, for_network, block), spent) if moves else None, kept
 
     def body(i: Array, carry: tuple[Any, Bill, Kept | None]) -> tuple[Any, Bill, Kept | None]:
         states, bill, buffers = carry
@@ -130,7 +132,8 @@ def _blocks(
         buffers = jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept)
         return new, bill, buffers
 
-    like = jax.eval_shape(one, start, states)[2]
+    # What is kept has the same shape whether agents move on or not; to trace the oracle takes most of the time.
+    like = jax.eval_shape(lambda: one(start, states, moves=False))[2]
     buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
     nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
     return jax.lax.fori_loop(

@@ -68,8 +68,8 @@ def simulate(
     `key` is a JAX random key (or a whole number to make one from), or a batch of keys: one run for each, compiled and
     run together. `rounds`: play so many rounds only, by default the algorithm's horizon; an `Anytime` has none, and
     needs them. `agents` says which function and which random stream each node has: 0, 1, ..., N-1 by default.
-    `progress`: show a bar; by default only when the run takes more than a few seconds. `quick`: compile in a third of the
-    time a program that takes twice as long, by default for short runs. Same key, same result.
+    `progress`: show a bar; by default only when the run takes more than a few seconds. `quick`: compile in less
+    than half the time a program that takes some times as long, by default for short runs. Same key, same result.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -125,7 +125,7 @@ def simulate(
             states = jax.tree.unflatten(
                 structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(len(jax.tree.leaves(states)))]
             )
-        play = program(is_short(network.n_agents, algorithm.horizon, problem.set.dim) if quick is None else quick)
+        play = program(is_short(algorithm, network.n_agents) if quick is None else quick)
         played = sum(piece.rounds for piece in plan[: len(saved)])
         patience = 3.0 if progress is None else 0.0
         with tqdm(

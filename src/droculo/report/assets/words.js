@@ -71,9 +71,9 @@ function drawReproduce() {
   const folder = data.folder;
   $("spec").textContent = data.spec;
   $("commands").textContent = `${data.command}\ndroculo resume ${folder}  # plays what is missing`;
-  $("reading").textContent = `import pandas\nruns = pandas.read_parquet("${folder}/runs")      # run, seed\n` +
-    `points = pandas.read_parquet("${folder}/points")  # run, seed, round\n\n` +
-    `# DuckDB\nselect label, horizon, avg(certified / horizon)\nfrom '${folder}/runs/*.parquet' group by all order by 3;`;
+  $("reading").textContent = `import pandas\nruns = pandas.read_parquet("${folder}/runs.parquet")      # run, seed\n` +
+    `points = pandas.read_parquet("${folder}/points.parquet")  # run, seed, round\n\n` +
+    `# DuckDB\nselect label, horizon, avg(certified / horizon)\nfrom '${folder}/runs.parquet' group by all order by 3;`;
   const made = data.made_with;
   $("versions").textContent = made.droculo ? `Played with droculo ${made.droculo}, JAX ${made.jax}, NumPy ${made.numpy} and Python ${made.python} on ${made.platform} ` +
     `(${made.device}); the last run ended at ${String(data.played_at).replace("T", " ").replace("+00:00", " UTC")}.` : "";
