@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,24 @@ def reading(**given):
     return Reading(**(dict.fromkeys(Reading.__dataclass_fields__, 1.0) | {"horizon": 4, "seed": 0} | given))
 
 
+#: all rivals, and every case and every kind of feedback of DROCULO; the others are these with parts exchanged
+SOME = tuple(row for row in ROWS if row.method != "DROCULO" or (row.functions, row.domain, row.model) in {
+    ("monotone", "0 in K", "full information"), ("monotone", "0 in K", "bandit"), ("monotone", "general", "semi-bandit"),
+    ("non-monotone", "general", "zeroth order"), ("non-monotone", "general", "full information"),
+})  # fmt: skip
+
+
+def test_the_table_has_fourteen_rows():
+    assert len(ROWS) == 14
+    assert len(SOME) == 9
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     out = tmp_path_factory.mktemp("table1")
-    result = measure_table_1(QUICK, out)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["droculo.experiments.table_1"], "ROWS", SOME)
+        result = measure_table_1(QUICK, out)
     return result, write_table_1(result, out, "droculo table1"), out
 
 
@@ -31,7 +46,7 @@ def test_the_quick_size_end_to_end(found):
     assert (out / "table1.md").read_text() == page
     for figure in ("table1", "theta", "topology"):
         assert (out / f"{figure}.svg").read_text().lstrip().startswith("<?xml")
-    assert len(result.rows) == 14
+    assert [measured.row for measured in result.rows] == list(SOME)
     for measured in (*result.rows, *result.beyond):
         assert f"| {measured.row.method} ({measured.row.source}) |" in page
         exponent = measured.exponent("certified")
@@ -61,6 +76,7 @@ def test_costs_are_those_of_the_table(found):
 
 def test_nothing_is_run_twice(found, monkeypatch):
     result, page, out = found
+    monkeypatch.setattr("droculo.experiments.table_1.ROWS", SOME)
     monkeypatch.setattr("droculo.experiments.table_1.read", lambda *_: pytest.fail("it was measured already"))
     again = measure_table_1(QUICK, out)
     with pytest.raises(ValueError, match="at least one process"):
