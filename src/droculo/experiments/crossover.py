@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,11 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-import droculo as library
 from droculo import feedback, networks
 from droculo.algorithms import DOBGA, Algorithm
+from droculo.experiments.cell import code
 from droculo.experiments.rows import FULL, droculo, top_b
+from droculo.experiments.whole_files import write_whole
 from droculo.linearizations import Setting
 from droculo.measure import certificate
 from droculo.networks import Network
@@ -165,21 +164,10 @@ def _recall(file: Path | None, known: dict[str, Any], measure: Callable[[], Any]
         kept: dict[str, Any] = json.loads(file.read_text())
         if kept["identity"] == identity:
             return kept
-    kept = {"identity": identity, "source": _source(), "found": measure()}
+    kept = {"identity": identity, "source": code(), "found": measure()}
     if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        half = file.with_suffix(".part")
-        half.write_text(json.dumps(kept, indent=1) + "\n")
-        half.replace(file)
+        write_whole(file, json.dumps(kept, indent=1) + "\n")
     return kept
-
-
-@cache  # as it was when this process loaded it
-def _source() -> str:
-    """A digest of the code that a run goes through."""
-    rooms = ("sets", "networks", "linearizations", "feedback", "oracles", "problems", "algorithms", "simulator")
-    files = sorted(file for room in rooms for file in (Path(library.__file__).parent / room).rglob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def measure_crossover(*, quick: bool = False, folder: Path | None = None) -> list[Race]:

@@ -21,6 +21,7 @@ from droculo.experiments import catalogue
 from droculo.experiments.cell import Cell, Choice, build, code, problem_of
 from droculo.feedback import look_up
 from droculo.measure import Sample, best_fixed, certificate, regret, rewards
+from droculo.measure.network import consensus_gaps
 from droculo.measure.sampling import MOST_EVALUATIONS
 from droculo.networks import Network
 from droculo.problems import Comparator, Problem
@@ -137,7 +138,7 @@ def _measured(cell: Cell, problem: Problem, run: Trajectory, times: NDArray[np.i
         lost = regret(problem, run, at=at, comparator=None if exact else best).curve
     if problem.differentiable:
         certified = certificate(problem, run, nodes=NODES, at=at).curve
-    gap = _gaps(run)[:, times - 1]
+    gap = consensus_gaps(run)[:, times - 1]
     return _Measured(times, np.arange(N), earned, lost, certified, gap, best, False, N <= MOST_DRAWN)
 
 
@@ -151,7 +152,7 @@ def _estimated(problem: Problem, run: Trajectory) -> _Measured:
     earned = certified.rewards[:, None] if certified is not None else None
     return _Measured(
         np.array([T]), nodes, earned, None if lost is None else lost.total[:, None],
-        None if certified is None else certified.bound[:, None], _gaps(run)[:, -1:], best, True, False,
+        None if certified is None else certified.bound[:, None], consensus_gaps(run)[:, -1:], best, True, False,
     )  # fmt: skip
 
 
@@ -163,12 +164,6 @@ def _comparator(choice: Choice, folder: Path, text: str, horizon: int, agents: i
     if not problem.differentiable:
         return problem.comparator(horizon, np.arange(agents))
     return best_fixed(problem, horizon, agents)
-
-
-def _gaps(run: Trajectory) -> Numbers:
-    """(seeds, rounds, agents): how far each decision is from the mean of all; `consensus_gap` is the largest."""
-    x = np.asarray(run.decisions, np.float64)
-    return np.linalg.norm(x - x.mean(axis=-2, keepdims=True), axis=-1)
 
 
 def _costs_at(run: Trajectory, agent: Algorithm, place: int, times: NDArray[np.int64]) -> dict[str, Numbers]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from droculo.algorithms import Algorithm
+from droculo.experiments.whole_files import write_whole
 from droculo.measure import certificate, consensus_gap, regret
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -82,11 +83,8 @@ class Shelf:
                 return [Reading(**each) for each in kept["readings"]]
         found = list(measure())
         if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            half = file.with_suffix(".part")
             kept = {"identity": identity, "made_with": _versions(), "readings": [asdict(r) for r in found]}
-            half.write_text(json.dumps(kept, indent=1) + "\n")
-            half.replace(file)
+            write_whole(file, json.dumps(kept, indent=1) + "\n")
         return found
 
     def made_with(self) -> str:

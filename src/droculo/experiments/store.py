@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 
 from droculo.expect import extra
 from droculo.experiments.play import Rows
+from droculo.experiments.whole_files import write_whole
 from droculo.pictures import axes, band
 
 if TYPE_CHECKING:
@@ -117,13 +119,9 @@ class Store:
             self._write(self.folder / part / f"{key}.parquet", table(schema, content))
 
     def _write(self, file: Path, content: pyarrow.Table) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        half = file.with_name(f".{file.stem}.{os.getpid()}.part")
-        with half.open("wb") as out:
-            _arrow("pyarrow.parquet").write_table(content, out, compression="zstd")
-            out.flush()
-            os.fsync(out.fileno())
-        half.replace(file)
+        buffer = io.BytesIO()
+        _arrow("pyarrow.parquet").write_table(content, buffer, compression="zstd")
+        write_whole(file, buffer.getvalue())
 
     def tidy(self) -> None:
         """Remove what interrupted writes left behind; not what another process is writing right now."""

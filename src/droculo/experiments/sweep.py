@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from droculo.experiments.engines import RETRIES, WHY_IT_DIED, cores, side_by_sid
 from droculo.experiments.play import Rows, play
 from droculo.experiments.spec import Spec, SpecError, parse
 from droculo.experiments.store import Results, Store, StoreError
+from droculo.experiments.whole_files import write_whole
 
 #: (cells that are finished, cells in all, the one that was finished last)
 Progress = Callable[[int, int, str], None]
@@ -81,8 +81,9 @@ def sweep(
 ) -> Sweep:
     """Play what is not in `out` yet, and return all of it. `command` is remembered for the page.
 
-    `processes`: by default as many as there are processors, or one where there is an accelerator. Every cell is written as soon as it is finished: an
-    interruption, of whatever kind, costs only what was being played. The same sweep again goes on from there.
+    `processes`: by default as many as there are processors, or one where there is an accelerator. Every cell is written
+    as soon as it is finished: an interruption, of whatever kind, costs only what was being played. The same sweep again
+    goes on from there.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise RuntimeError("sweep() was reached while a worker started: call it under if __name__ == '__main__'.")
@@ -171,7 +172,5 @@ def _begin(spec: Spec, out: Path, command: str | None) -> str | None:
             command = _left(out)[1]
     about = json.dumps({"title": spec.title, "modules": str(spec.folder), "command": command}, indent=1) + "\n"
     for name, text in (("sweep.json", about), ("spec.toml", spec.text)):
-        half = out / f".{name}.{os.getpid()}.part"
-        half.write_text(text, encoding="utf-8")
-        half.replace(out / name)
+        write_whole(out / name, text)
     return command

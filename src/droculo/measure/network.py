@@ -17,8 +17,13 @@ from droculo.simulator.engine import slack
 
 def consensus_gap(plays: Plays) -> NDArray[np.float64]:
     """For every recorded round, the largest distance of an agent's decision to the agents' mean decision."""
+    return consensus_gaps(plays).max(axis=-1)
+
+
+def consensus_gaps(plays: Plays) -> NDArray[np.float64]:
+    """The same for every agent: (..., rounds, agents)."""
     x = np.asarray(plays.decisions, np.float64)
-    return np.linalg.norm(x - x.mean(axis=-2, keepdims=True), axis=-1).max(axis=-1)
+    return np.linalg.norm(x - x.mean(axis=-2, keepdims=True), axis=-1)
 
 
 def infeasible(set_: Set, plays: Plays, *, tolerance: float | None = None) -> int:

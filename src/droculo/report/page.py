@@ -7,7 +7,6 @@ import hashlib
 import html
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from importlib.resources import files
@@ -16,6 +15,7 @@ from typing import Any
 
 from droculo.expect import extra
 from droculo.experiments import Sweep
+from droculo.experiments.whole_files import write_whole
 from droculo.report.exports import latex, markdown
 from droculo.report.look import DARK, DASHES, LIGHT, MARKS
 from droculo.report.sweep import arenas, as_data
@@ -29,11 +29,8 @@ POLICY = (
 
 def write_page(sweep: Sweep, out: Path) -> Path:
     """Write `out`/report.html, whole or not at all."""
-    out.mkdir(parents=True, exist_ok=True)
     page = out / "report.html"
-    half = out / f".report.{os.getpid()}.part"
-    half.write_text(render(page_data(sweep)), encoding="utf-8")
-    half.replace(page)
+    write_whole(page, render(page_data(sweep)))
     return page
 
 

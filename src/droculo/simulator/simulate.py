@@ -69,7 +69,7 @@ def simulate(
     run together. `rounds`: play so many rounds only, by default the algorithm's horizon; an `Anytime` has none, and
     needs them. `agents` says which function and which random stream each node has: 0, 1, ..., N-1 by default.
     `progress`: show a bar; by default only when the run takes more than a few seconds. `quick`: compile in less
-    than half the time a program that takes some times as long, by default for short runs. Same key, same result.
+    than half the time a program that takes several times as long, by default for short runs. Same key, same result.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
