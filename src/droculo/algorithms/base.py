@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from droculo.sets import Set
@@ -44,6 +45,30 @@ class Ports(Protocol):
         """Send `tree` to the neighbours and receive the weighted average. `index`: which exchange of the update."""
 
 
+class Silent:
+    """A world that answers with zeros and has no neighbours: to see what an agent plays, which no answer changes."""
+
+    def ask(self, played: Played, order: int) -> Array:
+        like = played.points if order == 1 else played.points[:, 0]
+        return jnp.zeros_like(like)
+
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        return tree
+
+
+def slack(dtype: Any, domain: Set) -> Array:
+    """How far rounding may carry a point out of K: well above it, well below any real mistake."""
+    return jnp.asarray(np.sqrt(np.finfo(dtype).eps) / 16, dtype) * jnp.maximum(1, domain.radius)
+
+
+def is_near(domain: Set, x: Array, distance: float | Array = 0.0) -> Array:
+    """Whether x can be a point at most so far from K: within the ball around it, and K where that can be told quickly."""
+    beyond = distance + slack(x.dtype, domain)
+    near = jnp.linalg.norm(x) <= domain.radius + beyond
+    # A point at this distance misses a constraint by a multiple of it, for a knapsack sqrt(d) times.
+    return near & domain.contains(x, beyond * np.sqrt(domain.dim)) if domain.quick_membership else near
+
+
 class Algorithm(eqx.Module):
     """One agent. No agent axis, no sockets, no counters, no clock.
 
@@ -77,3 +102,8 @@ class Algorithm(eqx.Module):
     @abstractmethod
     def update(self, ports: Ports, state: State, total: Share) -> tuple[State, Spent]:
         """End the block: talk to the neighbours and move, given the sum of the block's shares."""
+
+    def credible(self, tree: Any, index: int | Array = 0) -> bool | Array:
+        """Whether a neighbour that follows the same algorithm can have sent `tree`, finite numbers, to exchange `index` of an
+        update. What it cannot have sent does not count."""
+        return True

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.base import Algorithm, Played, Ports, Spent
+from droculo.algorithms.base import Algorithm, Played, Ports, Spent, is_near
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
 from droculo.feedback import full_information
@@ -69,3 +69,6 @@ class DOBGA(Algorithm):
     def update(self, ports: Ports, state: Array, total: Array) -> tuple[Array, Spent]:
         y = ports.mix(state) + self.step_size * self.link.beta * total
         return self.domain.project(y), Spent(projections=jnp.ones((), jnp.int32))
+
+    def credible(self, tree: Array, index: int | Array = 0) -> Array:
+        return is_near(self.domain, tree)

@@ -22,7 +22,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.algorithms.base import Algorithm, Played, Ports, Spent
+from droculo.algorithms.base import Algorithm, Played, Ports, Spent, is_near
 from droculo.algorithms.schedules import Scales, Schedule, schedule
 from droculo.expect import expect
 from droculo.feedback import Feedback, OnePoint, Past, Tally, look_up
@@ -218,6 +218,12 @@ class Droculo(Algorithm):
         y = y + self.step_size * o
         out = self.oracle(self.run_set, x, y, jnp.asarray(self.tolerance), state.memory)
         return DroculoState(out.x, out.y, out.memory, past), Spent(out.calls, ~out.met)
+
+    def credible(self, tree: Any, index: int | Array = 0) -> Array:
+        """x in K, and y as near to it as the oracle promises."""
+        x, y = (tree, tree) if self.lean else tree
+        promised = jnp.sqrt(3 * jnp.asarray(self.tolerance, y.dtype))
+        return is_near(self.run_set, x, promised if self.lean else 0.0) & is_near(self.run_set, y, promised)
 
 
 def _starting_point(run_set: Set, start: ArrayLike | None) -> Vector:

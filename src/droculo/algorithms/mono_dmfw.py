@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.base import Algorithm, Played, Ports, Spent
+from droculo.algorithms.base import Algorithm, Played, Ports, Spent, is_near
 from droculo.algorithms.frank_wolfe import (
     Heard,
     Leaders,
@@ -88,6 +88,10 @@ class MonoDMFW(Algorithm):
     def update(self, ports: Ports, state: Leaders, total: Heard) -> tuple[Leaders, Spent]:
         state = end_of_block(ports, self.domain, jnp.asarray(self.width), jnp.asarray(self.rho), state, total)
         return state, Spent(loo_calls=jnp.asarray(self.block))
+
+    def credible(self, tree: Array, index: int | Array = 0) -> Array:
+        """The first half of a block's exchanges sends gradients, which may be anything; the second half points of K."""
+        return (jnp.asarray(index) < self.block) | is_near(self.domain, tree)
 
 
 def _place(key: Array, q: Array, length: int) -> Array:

@@ -9,10 +9,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from droculo.algorithms.base import slack
 from droculo.precision import double
 from droculo.sets import Set
 from droculo.simulator import Plays
-from droculo.simulator.engine import slack
 
 
 def consensus_gap(plays: Plays) -> NDArray[np.float64]:

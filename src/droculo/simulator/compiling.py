@@ -21,14 +21,14 @@ HASTE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": Fal
 
 
 @cache
-def program(quick: bool) -> Callable[..., Any]:
-    """`stretch`, compiled quickly or for speed.
+def program(quick: bool, function: Callable[..., Any] = stretch) -> Callable[..., Any]:
+    """The simulator's `stretch`, or another driver's function, compiled quickly or for speed.
 
     >>> program(True) is program(True)
     True
     """
     options = _understood() if quick else None
-    return eqx.filter_jit(stretch) if options is None else eqx.filter_jit(stretch, compiler_options=options)
+    return eqx.filter_jit(function) if options is None else eqx.filter_jit(function, compiler_options=options)
 
 
 def is_short(algorithm: Algorithm, agents: int) -> bool:

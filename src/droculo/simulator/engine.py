@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
-from droculo.algorithms import Algorithm, Played, Spent
+from droculo.algorithms import Algorithm, Played, Ports, Spent
+from droculo.algorithms.base import slack
 from droculo.networks import Network
 from droculo.problems import Problem
-from droculo.sets import Set
 from droculo.simulator.trajectory import Record
 
 AXIS = "agents"
@@ -66,13 +65,7 @@ class SimulatedPorts(eqx.Module):
     block: Array
 
     def ask(self, played: Played, order: int) -> Array:
-        problem = self.world.problem
-
-        def one(index: Array, t: Array, x: Array) -> Array:
-            key = jax.random.fold_in(jax.random.fold_in(self.noise_key, t), index) if problem.noisy else self.noise_key
-            return problem.answer(self.agent, t, x, order, key)
-
-        return jax.vmap(one)(jnp.arange(played.rounds.shape[0]), played.rounds, played.points)
+        return answers(self.world.problem, self.agent, self.noise_key, played, order)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         network = self.world.network
@@ -84,6 +77,31 @@ class SimulatedPorts(eqx.Module):
             return network.mix(everyone, exchange, up)[jax.lax.axis_index(AXIS)]
 
         return jax.tree.map(average, tree)
+
+
+def answers(problem: Problem, agent: Array, noise_key: Array, played: Played, order: int) -> Array:
+    """What the problem says to one agent's questions of one slot."""
+
+    def one(index: Array, t: Array, x: Array) -> Array:
+        key = jax.random.fold_in(jax.random.fold_in(noise_key, t), index) if problem.noisy else noise_key
+        return problem.answer(agent, t, x, order, key)
+
+    return jax.vmap(one)(jnp.arange(played.rounds.shape[0]), played.rounds, played.points)
+
+
+class Keys(NamedTuple):
+    """The random keys of a run, the same for every driver."""
+
+    agents: Array
+    network: Array
+    noise: Array
+
+    @classmethod
+    def of(cls, key: Array) -> Keys:
+        return cls(*jax.random.split(key, 3))
+
+    def of_agent(self, agent: Array) -> Array:
+        return jax.random.fold_in(self.agents, agent)
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
@@ -107,23 +125,23 @@ def _blocks(
 ) -> tuple[Any, Bill, Kept | None]:
     rounds = shape.slots * world.algorithm.slot + shape.short
     full = world.algorithm.block * world.algorithm.slot
-    for_agents, for_network, for_noise = jax.random.split(key, 3)
-    keys = jax.vmap(lambda agent: jax.random.fold_in(for_agents, agent))(world.agents)
+    run = Keys.of(key)
+    keys = jax.vmap(run.of_agent)(world.agents)
 
     def one(first: Array, states: Any, moves: bool = True) -> tuple[Any, Bill | None, Kept | None]:
         block = first // full
 
         def live(agent: Array, key: Array, state: Any) -> tuple[Any, Any, Kept | None]:
-            ports = SimulatedPorts(world, agent, for_network, jax.random.fold_in(for_noise, agent), block)
-            total, seen = _play(world, shape, ports, state, first, key)
-            kept = _keep(world, shape, ports, state, first, key, seen)
+            ports = SimulatedPorts(world, agent, run.network, jax.random.fold_in(run.noise, agent), block)
+            total, seen = play_block(world, shape, ports, state, first, key)
+            kept = keep_block(world, shape, ports, state, first, key, seen)
             if not moves:
                 return None, None, kept
             state, spent = world.algorithm.update(ports, state, total)
             return state, spent, kept
 
         new, spent, kept = jax.vmap(live, axis_name=AXIS)(world.agents, keys, states)
-        return new, Bill(_messages(world, for_network, block), spent) if moves else None, kept
+        return new, Bill(_messages(world, run.network, block), spent) if moves else None, kept
 
     def body(i: Array, carry: tuple[Any, Bill, Kept | None]) -> tuple[Any, Bill, Kept | None]:
         states, bill, buffers = carry
@@ -141,8 +159,8 @@ def _blocks(
     )
 
 
-def _play(
-    world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array
+def play_block(
+    world: World, shape: Shape, ports: Ports, state: Any, first: Array, key: Array
 ) -> tuple[Any, list[Played] | None]:
     """The sum of a block's shares: slots side by side in chunks, so that memory does not grow with the block.
 
@@ -185,8 +203,8 @@ def _play(
     return total, [played for _, played in parts] if whole <= 1 else None
 
 
-def _keep(
-    world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array, seen: list[Played] | None
+def keep_block(
+    world: World, shape: Shape, ports: Ports, state: Any, first: Array, key: Array, seen: list[Played] | None
 ) -> Kept | None:
     """The block's recorded rounds, and how many of their actions and queries lie outside of K."""
     record, domain = shape.record, world.algorithm.domain
@@ -214,9 +232,7 @@ def _everything(first: Array, seen: list[Played]) -> tuple[Array, ...]:
     return rounds, jnp.ones(rounds.shape, bool), actions, queries
 
 
-def _replayed(
-    world: World, shape: Shape, ports: SimulatedPorts, state: Any, first: Array, key: Array
-) -> tuple[Array, ...]:
+def _replayed(world: World, shape: Shape, ports: Ports, state: Any, first: Array, key: Array) -> tuple[Array, ...]:
     """The rounds to keep, played again: a slot's plays are a function of state and key. Nobody looks at the answers,
     and the compiler leaves the questions out."""
     every = shape.record.every
@@ -240,11 +256,6 @@ def _replayed(
         parts.append(part(first + shape.slots * slot, 1, shape.short))
     rounds, valid, actions, queries = (jnp.concatenate(pieces) for pieces in zip(*parts, strict=True))
     return rounds, valid, actions, queries
-
-
-def slack(dtype: Any, domain: Set) -> Array:
-    """How far rounding may carry a point out of K: well above it, well below any real mistake."""
-    return jnp.asarray(np.sqrt(np.finfo(dtype).eps) / 16, dtype) * jnp.maximum(1, domain.radius)
 
 
 def _messages(world: World, key: Array, block: Array) -> Array:

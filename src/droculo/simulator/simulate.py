@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from droculo.algorithms import Algorithm, Anytime
+from droculo.algorithms.base import Silent
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -112,7 +113,7 @@ def simulate(
         world = World(*parts, jnp.asarray(identities))
         check_answers(world)
         states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *leaf.shape)), begin(world))
-        plan = _pieces(algorithm, rounds, record)
+        plan = pieces(algorithm, rounds, record)
         saved: list[dict[str, np.ndarray]] = []
         if checkpoint is not None:
             given = (problem, algorithm, rounds, network, identities, jax.random.key_data(keys), record, str(kind))
@@ -163,24 +164,24 @@ def _behaviour(problem: Problem, identities: NDArray[np.int64]) -> list[Array]:
     return corners + [problem.value(i, t, sum(corners[1:], corners[0]) / 3) for i, t in asked]
 
 
-def _pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
+def pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
     """Equal stretches of full blocks, then the last and shorter block if there is one."""
     length = algorithm.block * algorithm.slot
     blocks, rest = divmod(rounds, length)
-    pieces = []
+    found = []
     if blocks:
         capacity = -(-blocks // PIECES)
         shape = Shape(capacity, algorithm.block, 0, record, AT_ONCE)
         for first in range(0, blocks, capacity):
             number = min(capacity, blocks - first)
-            pieces.append(Piece(shape, first * length, number, number * length))
+            found.append(Piece(shape, first * length, number, number * length))
     if rest:
         slots, short = divmod(rest, algorithm.slot)
         if short:  # a run that ends within a slot plays it as a longer run would, and forgets the rest
             short = min(algorithm.slot, algorithm.horizon - (rounds - short))
             slots, short = (slots + 1, 0) if short == algorithm.slot else (slots, short)
-        pieces.append(Piece(Shape(1, slots, short, record, AT_ONCE), blocks * length, 1, rest))
-    return pieces
+        found.append(Piece(Shape(1, slots, short, record, AT_ONCE), blocks * length, 1, rest))
+    return found
 
 
 def _to_host(bill: Any, kept: Any, piece: Piece) -> dict[str, np.ndarray]:
@@ -231,7 +232,7 @@ def _assemble(
     same = np.ones_like(total("messages"))
     exchanges = -(-rounds // length) * algorithm.exchanges * same
     slots = -(-rounds // algorithm.slot)
-    queries = slots * _questions(algorithm) * same
+    queries = slots * questions(algorithm) * same
     ledger = Ledger(
         exchanges=exchanges,
         messages=total("messages"),
@@ -257,17 +258,8 @@ def _assemble(
     )
 
 
-def _questions(algorithm: Algorithm) -> int:
+def questions(algorithm: Algorithm) -> int:
     """How many points one slot asks at, read off the algorithm itself."""
-
-    class Silent:
-        def ask(self, played: Any, order: int) -> Array:
-            return (
-                jnp.zeros_like(played.points) if order == 1 else jnp.zeros(played.points.shape[0], played.points.dtype)
-            )
-
-        def mix(self, tree: Any, index: int | Array = 0) -> Any:
-            return tree
 
     def play() -> Any:
         return algorithm.play(Silent(), algorithm.init(), jnp.zeros((), int), algorithm.slot, jax.random.key(0))[1]

@@ -1,0 +1,141 @@
+"""The parts of all processes put together: the run, as the simulator would have returned it, and what went wrong in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from droculo.algorithms import Algorithm
+from droculo.runtime.journal import COSTS
+from droculo.runtime.part import Part
+from droculo.simulator import Record, Trajectory
+from droculo.simulator.simulate import pieces, questions
+from droculo.simulator.trajectory import Ledger, Spending
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What went wrong in a run; all zero when nothing did. A link is seen from both its ends: two ends, two counts."""
+
+    missed_rounds: NDArray[np.int64]  # (N,): rounds in which an agent did not play
+    failed_links: int  # (end of a link, exchange) pairs that did not count although the network has the link up
+    disagreements: int  # (link, exchange) pairs that one end counted and the other did not, where both took part
+    refused: dict[str, int]  # reason -> frames that were received and not used
+
+
+@dataclass(frozen=True)
+class Together:
+    """A run of several processes."""
+
+    trajectory: Trajectory
+    faults: Faults
+
+
+def gather(
+    algorithm: Algorithm, parts: Sequence[Part], *, rounds: int | None = None, record: Record | None = None
+) -> Together:
+    """Put the parts of all processes of one run together.
+
+    A round that an agent missed has the action and decision that it played last (before its first, those of its start):
+    a dead agent stands still. `Faults.missed_rounds` counts them.
+    """
+    rounds, record = rounds or algorithm.horizon, record or Record()
+    agents = np.concatenate([part.place.agents for part in parts])
+    if not np.array_equal(np.sort(agents), np.arange(len(agents))):
+        raise ValueError(f"the parts hold agents {np.sort(agents).tolist()}: each of 0, 1, ... must be there once.")
+    length = algorithm.block * algorithm.slot
+    blocks = -(-rounds // length)
+    costs = np.zeros((blocks, len(COSTS), len(agents)), np.int64)
+    played = np.zeros((blocks, len(agents)), np.int64)
+    for part in parts:
+        for entry in part.entries:
+            costs[entry.block, :, part.place.agents] = entry.costs.T
+            played[entry.block, part.place.agents] = 1
+    ends = np.cumsum([piece.rounds for piece in pieces(algorithm, rounds, record)])
+    so_far = np.cumsum(costs, axis=0)[-(-ends // length) - 1]
+    lengths = np.minimum(length, rounds - np.arange(blocks) * length)
+    recorded, actions, decisions = _plays(algorithm, parts, rounds, record.every, len(agents))
+    name = {cost: so_far[:, place] for place, cost in enumerate(COSTS)}
+    ledger = _ledger(algorithm, {cost: curve[-1] for cost, curve in name.items()}, played, lengths, parts)
+    trajectory = Trajectory(
+        horizon=rounds,
+        rounds=recorded,
+        actions=actions,
+        decisions=decisions,
+        agents=np.arange(len(agents)),
+        states=None,
+        ledger=ledger,
+        spending=Spending(ends, *(name[cost] for cost in ("messages", "loo_calls", "projections", "separations"))),
+    )
+    missed = (lengths[:, None] * (1 - played)).sum(axis=0)
+    return Together(trajectory, Faults(missed, *_links(parts), _refused(parts)))
+
+
+def _ledger(
+    algorithm: Algorithm, total: dict[str, Any], played: NDArray, lengths: NDArray, parts: Sequence[Part]
+) -> Ledger:
+    slots = -(-lengths // algorithm.slot)
+    asked = (slots[:, None] * played).sum(axis=0) * questions(algorithm)
+    itemsize = np.dtype(parts[0].entries[0].decisions.dtype).itemsize if parts[0].entries else 8
+    return Ledger(
+        exchanges=played.sum(axis=0) * algorithm.exchanges,
+        messages=total["messages"],
+        bytes=total["messages"] * algorithm.payload * itemsize,
+        loo_calls=total["loo_calls"],
+        gradient_queries=asked * (algorithm.order == 1),
+        value_queries=asked * (algorithm.order == 0),
+        unmet=total["unmet"],
+        projections=total["projections"],
+        separations=total["separations"],
+        seconds=max(part.seconds for part in parts),
+    )
+
+
+def _plays(
+    algorithm: Algorithm, parts: Sequence[Part], rounds: int, every: int, agents: int
+) -> tuple[NDArray[np.int64], NDArray, NDArray]:
+    """Recorded rounds, actions and decisions, with what was missed filled in."""
+    recorded = np.arange(0, rounds, every) if every else np.zeros(0, np.int64)
+    dtype = parts[0].entries[0].actions.dtype if parts[0].entries else np.dtype(np.float64)
+    actions = np.full((len(recorded), agents, algorithm.domain.dim), np.nan, dtype)
+    decisions = actions.copy()
+    for part in parts:
+        here = part.place.agents
+        for entry in part.entries if every else ():
+            rows = entry.rounds // every
+            actions[rows[:, None], here] = entry.actions
+            decisions[rows[:, None], here] = entry.decisions
+    start = np.asarray(algorithm.decision(algorithm.init()))
+    for agent in np.nonzero(np.isnan(actions).any(axis=(0, 2)))[0]:
+        there = ~np.isnan(actions[:, agent, 0])
+        last = np.maximum.accumulate(np.where(there, np.arange(len(recorded)), -1))
+        for kept in (actions, decisions):
+            kept[:, agent] = np.where(last[:, None] >= 0, kept[np.maximum(last, 0), agent], start)
+    return recorded, actions, decisions
+
+
+def _links(parts: Sequence[Part]) -> tuple[int, int]:
+    """How many ends of links failed, and how many links counted at one end only."""
+    failed = disagreements = 0
+    seen: dict[tuple[int, int, int], NDArray[np.int8]] = {}  # (from, to, block) -> counted, for each exchange
+    for part in parts:
+        for entry in part.entries:
+            failed += int(np.sum(entry.counted == 0))
+            for place, neighbour in enumerate(part.place.neighbours):
+                mine, theirs = (part.place.me, neighbour, entry.block), (neighbour, part.place.me, entry.block)
+                seen[mine] = entry.counted[:, place]
+                if theirs in seen:
+                    disagreements += int(np.sum(seen.pop(theirs) != seen.pop(mine)))
+    return failed, disagreements
+
+
+def _refused(parts: Sequence[Part]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in parts:
+        for reason, number in part.meter.refused.items():
+            total[reason] = total.get(reason, 0) + number
+    return total

@@ -1,0 +1,165 @@
+"""What a process writes as it goes: every block it played, and the states of its agents, so that it can be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+COSTS = ("messages", "loo_calls", "unmet", "projections", "separations")
+_HEAD = struct.Struct("<II")  # length and checksum of what follows
+
+
+class Entry(NamedTuple):
+    """A block as one process played it."""
+
+    block: int
+    rounds: NDArray[np.int64]  # (R,): those recorded
+    actions: NDArray  # (R, B, d)
+    decisions: NDArray  # (B, d)
+    costs: NDArray[np.int64]  # (5, B): COSTS
+    counted: NDArray[np.int8]  # (exchanges, neighbours): 1 the link counted, 0 it failed, -1 it had no business
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The shapes of a process' entries."""
+
+    agents: int
+    dim: int
+    exchanges: int
+    neighbours: int
+    dtype: str
+
+    def pack(self, entry: Entry) -> bytes:
+        head = np.array([entry.block, len(entry.rounds)], np.int64)
+        parts = (head, entry.rounds, entry.actions, entry.decisions, entry.costs, entry.counted)
+        return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+    def unpack(self, data: bytes) -> Entry:
+        block, rounds = (int(n) for n in np.frombuffer(data, np.int64, 2))
+        shapes: list[tuple[Any, tuple[int, ...]]] = [
+            (np.int64, (rounds,)), (self.dtype, (rounds, self.agents, self.dim)), (self.dtype, (self.agents, self.dim)),
+            (np.int64, (len(COSTS), self.agents)), (np.int8, (self.exchanges, self.neighbours)),
+        ]  # fmt: skip
+        parts, at = [], 16
+        for dtype, shape in shapes:
+            count = int(np.prod(shape))
+            parts.append(np.frombuffer(data, dtype, count, at).reshape(shape))
+            at += parts[-1].nbytes
+        return Entry(block, *parts)
+
+
+class Journal:
+    """A folder of one process: `blocks.bin` grows by a checked record for each block, `state-*.bin` are the agents' last
+    few states, `links.jsonl` says when links came and went. A record that was cut off is left out; without a folder
+    nothing is written.
+
+    Written without waiting for the disk: what a killed process wrote is safe, after a power cut the last seconds may be
+    missing, and the run goes on from before them.
+    """
+
+    def __init__(self, folder: Path | None, layout: Layout, identity: str, states: int):
+        self.folder = folder
+        self.layout = layout
+        self.states = states  # how many of the last states are kept
+        self.entries: list[Entry] = []
+        self.links: list[dict[str, Any]] = []
+        if folder is None:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        about = {"identity": identity, **layout.__dict__}
+        owner = folder / "about.json"
+        if owner.exists():
+            if json.loads(owner.read_text()) != about:
+                raise ValueError(
+                    f"{folder} belongs to a run with another problem, algorithm, network, key, record or place, or to another "
+                    "version of droculo or JAX. Go on with the same ones, or name another folder."
+                )
+            self.entries = list(read_entries(folder, layout))
+        else:
+            half = owner.with_suffix(".part")
+            half.write_text(json.dumps(about))
+            half.replace(owner)
+
+    def checkpoints(self) -> dict[int, list[NDArray]]:
+        """Block to begin with -> the leaves of the states before it, as bytes."""
+        found = {}
+        for file in sorted(self.folder.glob("state-*.bin")) if self.folder is not None else ():
+            data = _checked(file.read_bytes())
+            if data is not None:
+                found[int(np.frombuffer(data, np.int64, 1)[0])] = [np.frombuffer(data, np.uint8, offset=8)]
+        return found
+
+    def begin(self, block: int) -> None:
+        """Forget what was played from this block on: it is played again."""
+        self.entries = [entry for entry in self.entries if entry.block < block]
+        if self.folder is not None:
+            half = self.folder / "blocks.part"
+            half.write_bytes(b"".join(_record(self.layout.pack(entry)) for entry in self.entries))
+            half.replace(self.folder / "blocks.bin")
+            self._file = os.open(self.folder / "blocks.bin", os.O_WRONLY | os.O_APPEND)
+
+    def keep(self, entry: Entry, leaves: list[NDArray]) -> None:
+        """Write a block, and then the states after it."""
+        self.entries.append(entry)
+        if self.folder is None:
+            return
+        os.write(self._file, _record(self.layout.pack(entry)))
+        data = np.int64(entry.block + 1).tobytes() + b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)
+        slot = self.folder / f"state-{entry.block % self.states}.bin"
+        slot.write_bytes(_record(data))
+
+    def link(self, neighbour: int, exchange: int, what: str) -> None:
+        """A link came up or went down."""
+        self.links.append({"neighbour": neighbour, "exchange": exchange, "what": what})
+        if self.folder is not None:
+            with (self.folder / "links.jsonl").open("a") as file:
+                file.write(json.dumps(self.links[-1]) + "\n")
+
+    def close(self) -> None:
+        if self.folder is not None and hasattr(self, "_file"):
+            os.close(self._file)
+            del self._file
+
+
+def read_layout(folder: Path) -> Layout:
+    """The shapes of what a process wrote to this folder."""
+    about = json.loads((folder / "about.json").read_text())
+    del about["identity"]
+    return Layout(**about)
+
+
+def read_entries(folder: Path, layout: Layout) -> Iterator[Entry]:
+    """All whole blocks of a process' folder."""
+    file = folder / "blocks.bin"
+    data = file.read_bytes() if file.exists() else b""
+    at = 0
+    while at + _HEAD.size <= len(data):
+        length, _ = _HEAD.unpack_from(data, at)
+        record = _checked(data[at : at + _HEAD.size + length])
+        if record is None:
+            return
+        yield layout.unpack(record)
+        at += _HEAD.size + length
+
+
+def _record(data: bytes) -> bytes:
+    return _HEAD.pack(len(data), zlib.crc32(data)) + data
+
+
+def _checked(record: bytes) -> bytes | None:
+    """What a record holds, if it is whole."""
+    if len(record) < _HEAD.size:
+        return None
+    length, checksum = _HEAD.unpack_from(record)
+    data = record[_HEAD.size : _HEAD.size + length]
+    return data if len(data) == length and zlib.crc32(data) == checksum else None

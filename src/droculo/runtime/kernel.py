@@ -1,0 +1,129 @@
+"""The compiled half of a process: its agents under vmap, with neighbours reached through an ordered callback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.custom_batching import custom_vmap
+from jax.experimental import io_callback
+from jax.flatten_util import ravel_pytree
+from numpy.typing import NDArray
+
+from droculo.algorithms import Algorithm, Played, Spent
+from droculo.networks import Network
+from droculo.networks.links import Links, at
+from droculo.runtime.places import Place
+from droculo.runtime.wire import Wire, called
+from droculo.simulator.engine import Kept, Keys, Shape, World, answers, keep_block, play_block
+
+
+class Cable(eqx.Module):
+    """What compiled code knows of a process' links."""
+
+    wire: Array  # the number of the `Wire` to call
+    links: Links  # stacked along the network's cycle, over the agents that are known here
+    ids: Array  # (K, L): which of the network's links they are
+    order: Array  # (B + H,): rows of the agents here and then elsewhere, in the order of their numbers
+    own: Array  # (B,): where among them the agents here are
+
+    @classmethod
+    def of(cls, place: Place, wire: Wire) -> Cable:
+        both = np.concatenate([place.agents, place.elsewhere])
+        return cls(
+            wire=jnp.asarray(wire.number, jnp.int32),
+            links=place.links,
+            ids=jnp.asarray(place.ids),
+            order=jnp.asarray(np.argsort(both)),
+            own=jnp.asarray(np.searchsorted(place.known, place.agents)),
+        )
+
+
+class WiredPorts(eqx.Module):
+    """The two ports of one agent of a process, inside a vmap over all of that process."""
+
+    world: World
+    cable: Cable
+    agent: Array
+    keys: Keys
+    block: Array
+
+    def ask(self, played: Played, order: int) -> Array:
+        return answers(self.world.problem, self.agent, jax.random.fold_in(self.keys.noise, self.agent), played, order)
+
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        return mix(self.world.algorithm, self.world.network, self.cable, self.keys.network, self.block, tree, index)
+
+
+def mix(
+    algorithm: Algorithm, network: Network, cable: Cable, key: Array, block: Array, tree: Any, index: int | Array
+) -> Any:
+    """One agent's part of an exchange; the vmap over all agents of the process makes one call of the host of it."""
+    row, unravel = ravel_pytree(tree)
+    number = block * algorithm.exchanges + index
+    up = network.links_up(key, number)
+
+    @custom_vmap
+    def exchange(algorithm: Algorithm, cable: Cable, number: Array, up: Array, row: Array) -> Array:
+        return row  # an agent outside of the vmap over its process: nobody to talk to
+
+    @exchange.def_vmap
+    def _together(size: int, batched: Any, algorithm: Any, cable: Any, number: Any, up: Any, rows: Any) -> Any:
+        here = up[cable.ids[number % cable.ids.shape[0]]]
+        heard, said, counts = _call(cable, number, here, rows)
+        credible = jax.vmap(lambda row: algorithm.credible(unravel(row), number % algorithm.exchanges))(heard)
+        incredible = said & ~jnp.asarray(credible)
+        counts &= jax.lax.cond(
+            jnp.any(incredible), lambda: _refuse(cable, number, incredible, counts), lambda: jnp.ones_like(counts)
+        )
+        known = jnp.concatenate([rows, heard])[cable.order]
+        mixed = at(cable.links, number).mix(known, here * counts)
+        return mixed[cable.own], True
+
+    return unravel(exchange(algorithm, cable, jnp.asarray(number), up, row))
+
+
+def _call(cable: Cable, number: Array, up: Array, rows: Array) -> tuple[Array, Array, Array]:
+    dtype = np.dtype(rows.dtype)
+    elsewhere, links = cable.order.shape[0] - cable.own.shape[0], up.shape[0]
+    double = dtype == np.float64
+    sent = jax.lax.bitcast_convert_type(rows, jnp.uint32) if double else rows
+    like = jax.ShapeDtypeStruct((elsewhere, *sent.shape[1:]), sent.dtype)  # type: ignore[no-untyped-call]
+    flags = [jax.ShapeDtypeStruct((n,), jnp.bool_) for n in (elsewhere, links)]  # type: ignore[no-untyped-call]
+
+    def host(wire: Any, number: Any, up: Any, sent: Any) -> tuple[NDArray, ...]:
+        return called(wire).exchange(number, up, sent, dtype)
+
+    heard, said, counts = io_callback(host, (like, *flags), cable.wire, number, up > 0, sent, ordered=True)
+    return (jax.lax.bitcast_convert_type(heard, rows.dtype) if double else heard), said, counts
+
+
+def _refuse(cable: Cable, number: Array, incredible: Array, counts: Array) -> Array:
+    like = jax.ShapeDtypeStruct(counts.shape, jnp.bool_)  # type: ignore[no-untyped-call]
+
+    def host(wire: Any, number: Any, incredible: Any) -> NDArray[np.bool_]:
+        return called(wire).refuse(number, incredible)
+
+    return io_callback(host, like, cable.wire, number, incredible, ordered=True)
+
+
+def live(
+    world: World, cable: Cable, shape: Shape, states: Any, key: Array, first: Array
+) -> tuple[Any, Spent, Kept | None]:
+    """One block of all agents of a process, from round `first` on."""
+    keys = Keys.of(key)
+    block = first // (world.algorithm.block * world.algorithm.slot)
+
+    def one(agent: Array, state: Any) -> tuple[Any, Spent, Kept | None]:
+        ports = WiredPorts(world, cable, agent, keys, block)
+        own = keys.of_agent(agent)
+        total, seen = play_block(world, shape, ports, state, first, own)
+        kept = keep_block(world, shape, ports, state, first, own, seen)
+        state, spent = world.algorithm.update(ports, state, total)
+        return state, spent, kept
+
+    return jax.vmap(one)(world.agents, states)

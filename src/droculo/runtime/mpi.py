@@ -1,0 +1,63 @@
+"""Neighbours over MPI: one neighbourhood collective an exchange, on a distributed graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from droculo.expect import extra
+from droculo.runtime.transport import Heard, Rows, Transport, why_unusable
+
+
+def mpi() -> Any:
+    """mpi4py's MPI module; using it starts MPI."""
+    return extra("mpi4py.MPI", "processes over MPI", "mpi")
+
+
+class MPITransport(Transport):
+    """A rank and the ranks it has links to. It learns nothing of any other.
+
+    A rank that is lost ends the whole job, as MPI has it; the job goes on from its checkpoint.
+    """
+
+    def __init__(self, communicator: Any, neighbours: tuple[int, ...]):
+        super().__init__(communicator.Get_rank(), neighbours)
+        self.everybody = communicator
+        self.graph = communicator.Create_dist_graph_adjacent(list(neighbours), list(neighbours))
+
+    def meet(self, first: int, every: int) -> int:
+        """All ranks begin where the one begins that is furthest behind."""
+        least = np.array([first], np.int64)
+        self.everybody.Allreduce(mpi().IN_PLACE, least, mpi().MIN)
+        return int(least[0])
+
+    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:
+        if not self.neighbours:
+            return {}
+        dtype = next(iter(outgoing.values())).dtype if outgoing else np.dtype(np.float64)
+        send = [
+            np.ascontiguousarray(outgoing[q]).reshape(-1) if q in outgoing else np.empty(0, dtype)
+            for q in self.neighbours
+        ]
+        sizes = [int(np.prod(shapes[q])) if q in shapes else 0 for q in self.neighbours]
+        out = send[0] if len(send) == 1 else np.concatenate(send)
+        received = np.empty(sum(sizes), dtype)
+        self.graph.Neighbor_alltoallv([out, [part.size for part in send]], [received, sizes])
+        self.meter.frames += len(outgoing)
+        self.meter.bytes += out.nbytes
+        heard, at = {}, 0
+        for neighbour, size in zip(self.neighbours, sizes, strict=True):
+            if neighbour in shapes:
+                rows = received[at : at + size].reshape(shapes[neighbour])
+                why = why_unusable(rows, shapes[neighbour], dtype)
+                if why is None:
+                    heard[neighbour] = rows
+                else:
+                    self.refuse(number, neighbour, why)
+            at += size
+        return heard
+
+    def close(self) -> None:
+        self.graph.Free()

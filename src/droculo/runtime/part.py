@@ -1,0 +1,218 @@
+"""Driver 2: the agents of one process play their part of a run, block by block, and talk to neighbours over a transport."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+
+from droculo.algorithms import Algorithm
+from droculo.expect import expect
+from droculo.networks import Network
+from droculo.problems import Problem
+from droculo.runtime.journal import COSTS, Entry, Journal, Layout
+from droculo.runtime.kernel import Cable, live
+from droculo.runtime.places import Place
+from droculo.runtime.transport import Meter, Transport
+from droculo.runtime.wire import Wire
+from droculo.simulator import Record
+from droculo.simulator.checkpoint import fingerprint
+from droculo.simulator.compiling import is_short, program
+from droculo.simulator.engine import Kept, Shape, World, begin
+from droculo.simulator.inputs import (
+    as_identities,
+    as_keys,
+    as_rounds,
+    cast,
+    check,
+    check_answers,
+    check_finite,
+    check_inside,
+)
+from droculo.simulator.simulate import pieces
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one process did in a run."""
+
+    place: Place
+    entries: tuple[Entry, ...]  # the blocks it played, in order
+    meter: Meter
+    seconds: float
+
+
+def take_part(
+    problem: Problem,
+    algorithm: Algorithm,
+    network: Network,
+    place: Place,
+    transport: Transport,
+    *,
+    key: Array | int,
+    rounds: int | None = None,
+    record: Record | None = None,
+    folder: Path | None = None,
+    agents: ArrayLike | None = None,
+    dtype: Any = np.float64,
+    quick: bool | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Part:
+    """Play the agents of `place` in the run that `simulate` with the same arguments plays whole.
+
+    All processes of a run are given the same problem, algorithm, network and key; a process evaluates the functions of its
+    own agents only. It compiles, meets its neighbours, and plays. With a `folder` it writes every block as it goes, and
+    goes on from there when it is started again. `progress` is called with the rounds played, and how many there are.
+    """
+    expect(problem, Problem, "problem", "Pass for example droculo.problems.TopB.random(...).")
+    expect(algorithm, Algorithm, "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...).")
+    expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.connect(graph).")
+    expect(transport, Transport, "transport", "Pass for example droculo.runtime.MPITransport(...).")
+    if (transport.me, transport.neighbours) != (place.me, place.neighbours):
+        raise ValueError(
+            f"the transport is that of process {transport.me} with neighbours {transport.neighbours}, and the place is "
+            f"{place.me} with neighbours {place.neighbours}. Make it with place.me and place.neighbours."
+        )
+    record, rounds = record or Record(), as_rounds(rounds, algorithm.horizon)
+    if record.queries:
+        raise ValueError("a process does not record its queries; use simulate with Record(queries=True) for that.")
+    keys, batched = as_keys(key)
+    if batched and len(keys) != 1:
+        raise ValueError(f"a process takes part in one run at a time; got a batch of {len(keys)} keys.")
+    identities, kind = as_identities(agents, network.n_agents), np.dtype(dtype)
+    check(problem, algorithm, network, identities, kind)
+    began = time.perf_counter()
+    with jax.enable_x64(kind == np.float64):
+        parts = jax.tree.map(lambda leaf: cast(leaf, kind), (problem, algorithm, network))
+        world = World(*parts, jnp.asarray(identities[place.agents]))
+        check_answers(world)
+        wire = Wire(place, transport)
+        cable = Cable.of(place, wire)
+        states = begin(world)
+        layout = Layout(len(place.agents), algorithm.domain.dim, algorithm.exchanges, len(place.neighbours), str(kind))
+        plan = _Plan.of(algorithm, rounds, record)
+        short = is_short(algorithm, network.n_agents) if quick is None else quick
+        arguments = (cable, states, keys[0])
+        identity = _identity(folder, (problem, algorithm, network, place, keys, rounds, record), world, plan, arguments)
+        journal = Journal(folder, layout, identity, place.reach + 2)
+        transport.listener = journal.link
+        compiled = {
+            shape: _compiled(short, world, cable, shape, states, keys[0], jnp.asarray(0)) for shape in plan.shapes()
+        }
+        block, states = meet(transport, journal, algorithm, states)
+        try:
+            for number in range(block, plan.blocks):
+                first, shape = number * plan.length, plan.shape(number)
+                wire.reset()
+                states, spent, kept = compiled[shape](world, cable, shape, states, keys[0], jnp.asarray(first))
+                leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
+                if wire.error is not None:
+                    raise wire.error
+                last = min(first + plan.length, rounds)
+                check_finite(states, first, last - first)
+                journal.keep(_entry(number, last, spent, kept, wire, layout), leaves)
+                if kept is not None:
+                    check_inside(kept.outside, first, last - first)
+                if progress is not None:
+                    progress(last, rounds)
+        finally:
+            transport.close()
+            journal.close()
+    return Part(place, tuple(journal.entries), transport.meter, time.perf_counter() - began)
+
+
+def _compiled(short: bool, *arguments: Any) -> Any:
+    """Before the neighbours are met: nobody waits for a compiler."""
+    jitted: Any = program(short, live)
+    return jitted.lower(*arguments).compile()
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Equal blocks, and perhaps a last one that is shorter."""
+
+    blocks: int
+    length: int
+    full: Shape | None
+    rest: Shape | None
+
+    @classmethod
+    def of(cls, algorithm: Algorithm, rounds: int, record: Record) -> _Plan:
+        length = algorithm.block * algorithm.slot
+        plan = pieces(algorithm, rounds, record)
+        whole = plan[0].shape._replace(capacity=1) if rounds >= length else None
+        return cls(-(-rounds // length), length, whole, plan[-1].shape if rounds % length else None)
+
+    def shape(self, block: int) -> Shape:
+        last = self.rest is not None and block == self.blocks - 1
+        shape = self.rest if last else self.full
+        assert shape is not None
+        return shape
+
+    def shapes(self) -> list[Shape]:
+        return [shape for shape in (self.full, self.rest) if shape is not None]
+
+
+def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: Any) -> tuple[int, Any]:
+    """The block to begin with, and the states before it: those of the checkpoint, also where the others have gone on."""
+    saved = journal.checkpoints()
+    latest = max(saved, default=0)
+    first = transport.meet(latest * algorithm.exchanges, algorithm.exchanges)
+    block = first // algorithm.exchanges
+    if block < latest and block not in saved and block > 0:
+        raise ValueError(
+            f"the others can go on from block {block}, and here only the states before blocks {sorted(saved)} are kept. Begin "
+            "anew in another folder."
+        )
+    journal.begin(block)
+    start = block if block in saved else latest if block > latest else 0
+    return block, _restored(saved[start][0], states) if start in saved else states
+
+
+def _restored(data: NDArray[np.uint8], states: Any) -> Any:
+    leaves, structure = jax.tree.flatten(states)
+    found, at = [], 0
+    for leaf in leaves:
+        size = leaf.size * leaf.dtype.itemsize
+        found.append(jnp.asarray(np.frombuffer(data, leaf.dtype, leaf.size, at).reshape(leaf.shape)))
+        at += size
+    return jax.tree.unflatten(structure, found)
+
+
+def _identity(folder: Path | None, given: Any, world: World, plan: _Plan, arguments: Any) -> str:
+    if folder is None:
+        return ""
+    cable, states, key = arguments
+    _, _, _, place, *_ = given
+    traced = eqx.filter_make_jaxpr(live)(world, cable, plan.shapes()[0], states, key, jnp.asarray(0))[0]
+    numbers = (*given[:3], place.agents, place.elsewhere, jax.random.key_data(given[4]), *given[5:])
+    return fingerprint(numbers, program=traced)
+
+
+def entry_of(
+    block: int, rounds: NDArray, actions: NDArray, decisions: NDArray, spent: Any, wire: Wire, layout: Layout
+) -> Entry:
+    """A block for the journal: what was played, and what it cost."""
+    costs = np.stack([wire.messages, *(np.asarray(getattr(spent, name)) for name in COSTS[1:])]).astype(np.int64)
+    counted = np.asarray(wire.counted, np.int8).reshape(layout.exchanges, layout.neighbours)
+    return Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted)
+
+
+def _entry(number: int, last: int, spent: Any, kept: Kept | None, wire: Wire, layout: Layout) -> Entry:
+    if kept is None:
+        nothing = np.zeros((0, layout.agents, layout.dim), layout.dtype)
+        still = np.zeros((layout.agents, layout.dim), layout.dtype)
+        return entry_of(number, np.zeros(0, np.int64), nothing, still, spent, wire, layout)
+    rounds = np.asarray(kept.rounds)[0]
+    valid = np.asarray(kept.valid)[0] & (rounds < last)
+    actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
+    return entry_of(number, rounds[valid], actions, np.asarray(kept.decisions), spent, wire, layout)

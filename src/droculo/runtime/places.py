@@ -1,0 +1,107 @@
+"""Where agents live: one process has one agent or a block of them, and knows its own links only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from droculo.networks import Edges, Network, Weights
+from droculo.networks.links import Links, pack
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The links of one exchange of the network's cycle that touch this process. A link is inside (both ends live here) or
+    leads to one neighbour, another process."""
+
+    ids: Indices  # (L,): which of the network's links it is
+    ends: Indices  # (L, 2): places among `Place.known`
+    leads_to: Indices  # (L,): the neighbour's place in `Place.neighbours`, -1 inside
+    ours: Indices  # (L,): place in `Place.agents` of the end that lives here (of an inside link, the first)
+    theirs: Indices  # (L,): place of the other end in `Place.elsewhere`, of an inside link in `Place.agents`
+
+
+@dataclass(frozen=True)
+class Place:
+    """One process: its agents, its neighbours (other processes), and the agents there that its own talk to."""
+
+    me: int
+    agents: Indices  # (B,): nodes of the network
+    neighbours: tuple[int, ...]
+    elsewhere: Indices  # (H,): nodes that live in neighbours and have a link to here
+    parts: tuple[Part, ...]  # one for each exchange of the network's cycle
+    reach: int  # the longest way to another process: how many blocks this one can be ahead of the slowest
+    links: Links  # the same for compiled code, stacked along a first axis
+
+    @property
+    def known(self) -> Indices:
+        """All agents here and elsewhere, in the order of their numbers: in that order the simulator adds neighbours up."""
+        return np.sort(np.concatenate([self.agents, self.elsewhere]))
+
+    @property
+    def ids(self) -> Indices:
+        """(K, L): which of the network's links each local one is, padded like `links`."""
+        most = self.links.weight.shape[1]
+        return np.stack([np.pad(part.ids, (0, most - len(part.ids))) for part in self.parts])
+
+
+def split(agents: int, processes: int) -> list[Indices]:
+    """Consecutive agents for every process, as evenly as it goes.
+
+    >>> [part.tolist() for part in split(5, 2)]
+    [[0, 1, 2], [3, 4]]
+    """
+    if not 1 <= processes <= agents:
+        raise ValueError(
+            f"{agents} agents can live in 1 to {agents} processes; got {processes}. Start as many processes as there are "
+            "agents, or fewer: then each holds a block of them."
+        )
+    return [np.asarray(part, np.int64) for part in np.array_split(np.arange(agents), processes)]
+
+
+def place_of(network: Network, homes: list[Indices], me: int) -> Place:
+    """What process `me` has to know of the network, where process p is the home of the agents `homes[p]`."""
+    n = network.n_agents
+    home = np.full(n, -1)
+    for process, agents in enumerate(homes):
+        home[agents] = process
+    if np.any(home < 0) or sum(map(len, homes)) != n:
+        raise ValueError(f"every one of the {n} agents needs one home; got {sum(map(len, homes))} places for them.")
+    cycle = network.cycle
+    crossing = [_touching(weights, home, me) for weights in cycle]
+    here = np.sort(np.asarray(homes[me], np.int64))
+    ends = np.concatenate([weights.ends[ids] for weights, ids in zip(cycle, crossing, strict=True)])
+    others = np.unique(ends[home[ends] != me])
+    # Those of one neighbour stand together, in the order of their numbers: what it sends fills them from first to last.
+    elsewhere = others[np.lexsort((others, home[others]))]
+    neighbours = tuple(int(p) for p in np.unique(home[elsewhere]))
+    where = np.full(n, -1)
+    where[here] = np.arange(len(here))
+    where[elsewhere] = np.arange(len(elsewhere))
+    known = np.sort(np.concatenate([here, elsewhere]))
+    parts, pieces = [], []
+    for weights, ids in zip(cycle, crossing, strict=True):
+        ends = weights.ends[ids]
+        outside = home[ends] != me
+        far, swapped = outside.any(axis=1), outside[:, 0]
+        ours, theirs = np.where(swapped[:, None], ends[:, ::-1], ends).T
+        leads_to = np.where(far, np.searchsorted(np.asarray(neighbours, np.int64), home[theirs]), -1)
+        local = np.searchsorted(known, ends)
+        parts.append(Part(ids, local, leads_to, where[ours], where[theirs]))
+        pieces.append(Weights(Edges(len(known), local), weights.weight[ids]))
+    return Place(me, here, neighbours, elsewhere, tuple(parts), _reach(cycle, home, me), pack(pieces))
+
+
+def _touching(weights: Weights, home: Indices, me: int) -> Indices:
+    return np.nonzero(np.any(home[weights.ends] == me, axis=1))[0]
+
+
+def _reach(cycle: tuple[Weights, ...], home: Indices, me: int) -> int:
+    pairs = np.unique(np.concatenate([home[weights.ends] for weights in cycle]), axis=0)
+    graph = nx.Graph(pairs[pairs[:, 0] != pairs[:, 1]].tolist())
+    return int(nx.eccentricity(graph, me)) if me in graph else 0

@@ -1,0 +1,266 @@
+"""Neighbours over Zenoh: peer to peer, no broker, explicit endpoints; who dies is noticed, who comes back rejoins."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from droculo.expect import extra
+from droculo.runtime.frames import MOST, Frame, FrameError, Kind, decode
+from droculo.runtime.membership import Membership
+from droculo.runtime.transport import Heard, Rows, Transport, why_unusable
+
+#: seconds between two JOINs to a neighbour that has not answered
+AGAIN = 0.2
+#: seconds that a newcomer waits for further neighbours once somebody waits for it
+BRIEFLY = 2.0
+#: seconds that a finished process waits for its neighbours to finish
+GOODBYE = 5.0
+
+
+@dataclass(frozen=True)
+class TLS:
+    """Mutual TLS: both ends of a connection show a certificate that `authority` has signed. All three are files (PEM)."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+    verify_names: bool = True  # an endpoint's name must be one that its certificate is for
+
+    def __post_init__(self) -> None:
+        for name in ("authority", "certificate", "key"):
+            if not Path(getattr(self, name)).is_file():
+                raise ValueError(f"the {name} of TLS is a file in PEM format; there is no file {getattr(self, name)}.")
+
+    def described(self) -> dict[str, Any]:
+        """As Zenoh's configuration has it."""
+        return {
+            "root_ca_certificate": str(self.authority),
+            "listen_certificate": str(self.certificate),
+            "listen_private_key": str(self.key),
+            "connect_certificate": str(self.certificate),
+            "connect_private_key": str(self.key),
+            "enable_mtls": True,
+            "verify_name_on_connect": self.verify_names,
+        }
+
+
+class ZenohTransport(Transport):
+    """A process that listens at its endpoint and connects to its neighbours', each named like `tcp/host:7447` or
+    `tls/host:7447`. `run` names the run: frames of another are refused.
+
+    A neighbour that says nothing for `patience` seconds is given up until it joins again. At the start a process waits up
+    to `gathering` seconds for all its neighbours. `config` is a file of Zenoh's own configuration to start from.
+    """
+
+    def __init__(
+        self,
+        me: int,
+        endpoints: Mapping[int, str],
+        neighbours: tuple[int, ...],
+        *,
+        run: str,
+        tls: TLS | None = None,
+        patience: float = 30.0,
+        gathering: float = 120.0,
+        config: Path | None = None,
+    ):
+        super().__init__(me, neighbours)
+        missing = [process for process in (me, *neighbours) if process not in endpoints]
+        if missing:
+            raise ValueError(f"processes {missing} have no endpoint. Give each one, for example 'tcp/127.0.0.1:7447'.")
+        self.patience = patience
+        self.gathering = gathering
+        digest = hashlib.sha256(run.encode()).digest()[:8]
+        self.members = Membership(me, neighbours, digest, secrets.randbits(63))
+        self.changed = threading.Condition()
+        self.ended = False
+        self._zenoh = extra("zenoh", "processes over Zenoh", "zenoh")
+        self._root = f"droculo/{digest.hex()}"
+        lower = [endpoints[q] for q in neighbours if q < me]  # one connection for each link; both ends keep it up
+        self.session = self._zenoh.open(_config(self._zenoh, endpoints[me], lower, tls, config))
+        self._keep: list[Any] = [
+            self.session.declare_subscriber(f"{self._root}/to/{me}/*", self._arrived),
+            self.session.liveliness().declare_subscriber(f"{self._root}/alive/*", self._token, history=True),
+            self.session.liveliness().declare_token(f"{self._root}/alive/{me}"),
+        ]
+
+    def meet(self, first: int, every: int) -> int:
+        members = self.members
+        began, awaited = time.monotonic(), None
+        with self.changed:
+            members.first = members.next = first
+            members.every = every
+        while True:
+            with self.changed:
+                frames = members.announce()
+            self._send(frames)
+            with self.changed:
+                if self.changed.wait_for(members.ready, AGAIN):
+                    break
+                if any(link.since is not None and link.begun for link in members.links.values()):
+                    awaited = awaited or time.monotonic()
+                if time.monotonic() - began > self.gathering or (awaited and time.monotonic() - awaited > BRIEFLY):
+                    break
+        with self.changed:
+            start = members.begin()
+            for neighbour, link in members.links.items():
+                self.tell(
+                    neighbour, start if link.since is None else link.since, "absent" if link.since is None else "up"
+                )
+        self._announced = time.monotonic()
+        return start
+
+    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:
+        members, heard = self.members, {}
+        with self.changed:
+            members.next = number + 1
+            before = {q for q, link in members.links.items() if link.since is not None}
+            frames = members.answer()
+            if time.monotonic() - self._announced > AGAIN:
+                frames += members.announce()
+                self._announced = time.monotonic()
+            awaited = [q for q in shapes if members.links[q].counts(number)]
+        self._send(frames)
+        for q in awaited:
+            rows = outgoing[q]
+            if self._put(Frame(Kind.ROWS, members.run, members.session, self.me, q, number, rows=rows)):
+                self.meter.frames += 1
+                self.meter.bytes += rows.nbytes
+
+        def here() -> bool:
+            return all(number in members.links[q].inbox or not members.links[q].counts(number) for q in awaited)
+
+        answers, late = [], set()
+        with self.changed:
+            self.changed.wait_for(here, self.patience)
+            for q in awaited:
+                link = members.links[q]
+                if not link.counts(number):
+                    continue
+                if number not in link.inbox:
+                    answers.append(members.drop(q, number))
+                    late.add(q)
+                    self.tell(q, number, "late")
+                    continue
+                said = link.inbox[number].rows
+                assert said is not None
+                why = why_unusable(said, shapes[q], outgoing[q].dtype)
+                if why is None:
+                    heard[q] = said
+                    members.done[q] = number
+                else:
+                    answers.append(self._unused(q, number, why))
+            members.settle(number)
+            self._tell_changes(before - late, number, set(awaited) - heard.keys())
+        self._send(answers)
+        return heard
+
+    def refuse(self, number: int, neighbour: int, why: str) -> None:
+        with self.changed:
+            frame = self._unused(neighbour, number, why)
+        self._send([frame])
+
+    def close(self) -> None:
+        if self.ended:
+            return
+        members = self.members
+        with self.changed:
+            live = [q for q, link in members.links.items() if link.since is not None and not link.parted]
+            frames = [members.frame(Kind.BYE, q, members.next) for q in live]
+        self._send(frames)
+        with self.changed:  # they may still need the last rows
+            self.changed.wait_for(
+                lambda: all(members.links[q].parted or not members.links[q].alive for q in live), GOODBYE
+            )
+        self.ended = True
+        for declared in self._keep:
+            with suppress(self._zenoh.ZError):
+                declared.undeclare()
+        self.session.close()
+
+    def _unused(self, neighbour: int, number: int, why: str) -> Frame:
+        self.meter.refuse(why)
+        self.tell(neighbour, number, why)
+        self.members.done.pop(neighbour, None)
+        return self.members.frame(Kind.SKIP, neighbour, number)
+
+    def _tell_changes(self, before: set[int], number: int, silent: set[int]) -> None:
+        for q, link in self.members.links.items():
+            if q in before and link.since is None and not link.parted:
+                self.tell(q, number + (q not in silent), "given up by it" if link.alive else "dead")
+            elif q not in before and link.since is not None:
+                self.tell(q, link.since, "up")
+
+    def _send(self, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            self.meter.control += self._put(frame)
+
+    def _put(self, frame: Frame) -> bool:
+        """Hand a frame to Zenoh; whether it took it. To whom it goes may be gone, which is seen elsewhere."""
+        try:
+            self.session.put(
+                f"{self._root}/to/{frame.receiver}/{self.me}",
+                frame.encode(),
+                congestion_control=self._zenoh.CongestionControl.BLOCK,
+                express=True,
+            )
+        except self._zenoh.ZError:
+            return False
+        return True
+
+    def _arrived(self, sample: Any) -> None:
+        """Called by a thread of Zenoh, whatever was sent by whoever: nothing here may raise."""
+        try:
+            frame = decode(sample.payload.to_bytes(), self.members.run, MOST)
+            if str(sample.key_expr).rsplit("/", 1)[-1] != str(frame.sender):
+                raise FrameError("another sender")
+        except FrameError as error:
+            with self.changed:
+                self.meter.refuse(str(error))
+            return
+        with self.changed:
+            answers, why = self.members.receive(frame)
+            if why is not None:
+                self.meter.refuse(why)
+            self.changed.notify_all()
+        self._send(answers)
+
+    def _token(self, sample: Any) -> None:
+        name = str(sample.key_expr).rsplit("/", 1)[-1]
+        if not name.isdecimal() or int(name) not in self.members.links:
+            return
+        with self.changed:
+            self.members.token(int(name), sample.kind == self._zenoh.SampleKind.PUT)
+            self.changed.notify_all()
+
+
+def _config(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: Path | None) -> Any:
+    """Zenoh's configuration: only these endpoints, nobody is looked for, and nobody is told of anybody else."""
+    settings: dict[str, Any] = {
+        "mode": "peer",
+        "listen/endpoints": [listen],
+        "connect/endpoints": connect,
+        "connect/timeout_ms": -1,
+        "connect/exit_on_failure": False,
+        "connect/retry": {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor": 1.5},
+        "scouting/multicast/enabled": False,
+        "scouting/gossip/enabled": False,
+    }
+    if tls is not None:
+        settings["transport/link/tls"] = tls.described()
+        plain = [endpoint for endpoint in (listen, *connect) if not endpoint.startswith(("tls/", "quic/"))]
+        if plain:
+            raise ValueError(f"with TLS every endpoint is 'tls/host:port'; got {plain[0]!r}, which anybody can read.")
+    config = zenoh.Config() if file is None else zenoh.Config.from_file(str(file))
+    for name, value in settings.items():
+        config.insert_json5(name, json.dumps(value))
+    return config
