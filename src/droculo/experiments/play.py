@@ -25,6 +25,7 @@ from droculo.measure.network import consensus_gaps
 from droculo.measure.sampling import MOST_EVALUATIONS
 from droculo.networks import Network
 from droculo.problems import Comparator, Problem
+from droculo.runtime import Faults
 from droculo.simulator import Trajectory, simulate
 
 Numbers = NDArray[np.float64]
@@ -45,12 +46,31 @@ class Rows(NamedTuple):
     points: list[Row]  # one for each seed and recorded time
 
 
-def play(cell: Cell, folder: Path) -> Rows:
-    """Run all seeds of a cell in one compiled call, and measure every one of them."""
+class Driven(NamedTuple):
+    """A cell that processes of their own have played: all seeds, stacked, and what went wrong in each."""
+
+    driver: str
+    processes: int
+    run: Trajectory
+    faults: tuple[Faults, ...]
+
+    def about(self, place: int) -> Row:
+        faults = self.faults[place]
+        return {
+            "driver": self.driver,
+            "processes": self.processes,
+            "missed_rounds": int(faults.missed_rounds.sum()),
+            "failed_links": faults.failed_links,
+            "disagreements": faults.disagreements,
+        }
+
+
+def play(cell: Cell, folder: Path, driven: Driven | None = None) -> Rows:
+    """Run all seeds of a cell in one compiled call (unless processes have played them), and measure every one of them."""
     began = time.perf_counter()
     problem, network, agent = build(cell, folder)
     keys = jnp.stack([jax.random.key(seed) for seed in cell.seeds])
-    run = simulate(problem, agent, network, key=keys, progress=False)
+    run = simulate(problem, agent, network, key=keys, progress=False) if driven is None else driven.run
     times = np.unique(np.geomspace(1, cell.horizon, cell.points).round().astype(np.int64))
     measured = _measured(cell, problem, run, times, folder)
     common = {"run": cell.key(folder), **_about(cell, problem, network, agent), **_provenance(cell)}
@@ -58,7 +78,9 @@ def play(cell: Cell, folder: Path) -> Rows:
     rows, points = [], []
     for place, seed in enumerate(cell.seeds):
         costs = {name: float(np.mean(getattr(bill, name)[place])) for name in _COSTS}
-        rows.append({**common, "seed": seed, **measured.totals(place), **costs, "seconds": time.perf_counter() - began})
+        driver = {"driver": "simulator"} if driven is None else driven.about(place)
+        seconds = time.perf_counter() - began + (0.0 if driven is None else driven.run.ledger.seconds)
+        rows.append({**common, "seed": seed, **driver, **measured.totals(place), **costs, "seconds": seconds})
         points += measured.points(place, seed, _costs_at(run, agent, place, measured.times))
     return Rows(rows, [{"run": common["run"], **point} for point in points])
 

@@ -51,6 +51,11 @@ RUNS: dict[str, tuple[str, str]] = {
     "best": ("float64", "the reward of the best fixed point over T rounds"),
     "best_kind": ("string", "exact, certified (proven to within one percent) or found"),
     "best_gap": ("float64", "how much more the optimum may be, proven; null where nothing is"),
+    "driver": ("string", "what played it: simulator, mpi or zenoh"),
+    "processes": ("int64", "that shared the agents; null in the simulator"),
+    "missed_rounds": ("int64", "of all agents together, in which a dead agent did not play; null in the simulator"),
+    "failed_links": ("int64", "ends of links, over all exchanges, that did not count; null in the simulator"),
+    "disagreements": ("int64", "links, over all exchanges, that counted at one end only; null in the simulator"),
     "sampled": ("bool", "whether rewards, regret and certificate are estimates from a sample"),
     "exchanges": ("float64", "times an agent talked to its neighbours"),
     "messages": ("float64", "messages it sent"),
@@ -91,6 +96,8 @@ POINTS: dict[str, tuple[str, str]] = {
     "agent_certified": ("list<float64>", "of every agent"),
     "agent_gap": ("list<float64>", "of every agent: the distance of its decision to the mean of all"),
 }  # fmt: skip
+#: columns that were added to the schema after the first results were written
+LATER = ("driver", "processes", "missed_rounds", "failed_links", "disagreements")
 #: columns that no two runs share, however alike they are
 FLEETING = ("seconds", "played_at")
 
@@ -152,7 +159,8 @@ class Store:
         for key in keys:
             file = self.folder / part / f"{key}.parquet"
             try:
-                tables.append(_arrow("pyarrow.parquet").read_table(file).select(list(schema)))
+                found = _with_later(_arrow("pyarrow.parquet").read_table(file), schema)
+                tables.append(found.select(list(schema)))
             except FileNotFoundError:
                 raise StoreError(f"{file} is missing: droculo resume {self.folder} plays what is not there.") from None
             except (OSError, ValueError, KeyError) as error:
@@ -209,6 +217,16 @@ class Results:
         runs = self.runs.drop_columns(list(FLEETING)).sort_by([("run", "ascending"), ("seed", "ascending")])
         order = [("run", "ascending"), ("seed", "ascending"), ("round", "ascending")]
         return runs, self.points.sort_by(order)
+
+
+def _with_later(found: pyarrow.Table, schema: dict[str, tuple[str, str]]) -> pyarrow.Table:
+    """What was written before a column was thought of has nulls there."""
+    like = table(schema, []).schema
+    for name in LATER:
+        if name in schema and name not in found.column_names:
+            field = like.field(name)
+            found = found.append_column(field, _arrow("pyarrow").nulls(len(found), field.type))
+    return found
 
 
 def _alive(pid: str) -> bool:

@@ -91,7 +91,7 @@ def sweep(
     tasks = _tasks(spec)
     if not tasks:
         raise SpecError("the spec has no cell that can run.")
-    command = _begin(spec, out, command)
+    command = begin(spec, out, command)
     store.tidy()
     waiting = [task for task in tasks if not store.finished(task.key)]
     finished, failures = len(tasks) - len(waiting), []
@@ -164,7 +164,7 @@ def _read(store: Store, keys: list[str]) -> Results:
     return Results(store.read("runs", keys), store.read("points", keys))
 
 
-def _begin(spec: Spec, out: Path, command: str | None) -> str | None:
+def begin(spec: Spec, out: Path, command: str | None) -> str | None:
     """Leave the spec in the folder, so that the folder explains itself and can be resumed; the first command stays."""
     out.mkdir(parents=True, exist_ok=True)
     if command is None:

@@ -18,9 +18,9 @@ from droculo.algorithms import Algorithm, Played
 from droculo.algorithms.base import Silent
 from droculo.expect import expect
 from droculo.networks import Network
-from droculo.runtime.journal import Journal, Layout
+from droculo.runtime.journal import Journal
 from droculo.runtime.kernel import Cable, mix
-from droculo.runtime.part import Part, entry_of, meet
+from droculo.runtime.part import Part, entry_of, layout_of, meet
 from droculo.runtime.places import Place, place_of, split
 from droculo.runtime.transport import Transport
 from droculo.runtime.wire import Wire
@@ -91,7 +91,7 @@ class Agent:
             self._keys = jax.jit(Keys.of)(keys[0])
             self._key = self._keys.of_agent(jnp.asarray(me))
             self.state = jax.tree.map(jnp.asarray, self.algorithm.init())
-            layout = Layout(1, algorithm.domain.dim, algorithm.exchanges, len(self.place.neighbours), "float64")
+            layout = layout_of(algorithm, self.place)
             traced = eqx.filter_make_jaxpr(_plays)(
                 self.algorithm, self.state, jnp.asarray(0), self._key, algorithm.slot
             )[0]
@@ -158,7 +158,7 @@ class Agent:
     def part(self) -> Part:
         """What the agent did so far, for `gather`."""
         took = time.perf_counter() - self._began
-        return Part(self.place, tuple(self.journal.entries), self.transport.meter, took)
+        return Part(self.place, tuple(self.journal.entries), self.transport.meter, took, self.journal.layout)
 
     def close(self) -> None:
         """Part from the neighbours."""

@@ -6,7 +6,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +43,21 @@ class Layout:
         head = np.array([entry.block, len(entry.rounds)], np.int64)
         parts = (head, entry.rounds, entry.actions, entry.decisions, entry.costs, entry.counted)
         return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+    def join(self, entries: Iterable[Entry]) -> bytes:
+        """Entries as checked records, one after the other."""
+        return b"".join(_record(self.pack(entry)) for entry in entries)
+
+    def split(self, data: bytes) -> Iterator[Entry]:
+        """The way back, up to the first record that is not whole."""
+        at = 0
+        while at + _HEAD.size <= len(data):
+            length, _ = _HEAD.unpack_from(data, at)
+            record = _checked(data[at : at + _HEAD.size + length])
+            if record is None:
+                return
+            yield self.unpack(record)
+            at += _HEAD.size + length
 
     def unpack(self, data: bytes) -> Entry:
         block, rounds = (int(n) for n in np.frombuffer(data, np.int64, 2))
@@ -104,7 +119,7 @@ class Journal:
         self.entries = [entry for entry in self.entries if entry.block < block]
         if self.folder is not None:
             half = self.folder / "blocks.part"
-            half.write_bytes(b"".join(_record(self.layout.pack(entry)) for entry in self.entries))
+            half.write_bytes(self.layout.join(self.entries))
             half.replace(self.folder / "blocks.bin")
             self._file = os.open(self.folder / "blocks.bin", os.O_WRONLY | os.O_APPEND)
 
@@ -131,25 +146,10 @@ class Journal:
             del self._file
 
 
-def read_layout(folder: Path) -> Layout:
-    """The shapes of what a process wrote to this folder."""
-    about = json.loads((folder / "about.json").read_text())
-    del about["identity"]
-    return Layout(**about)
-
-
 def read_entries(folder: Path, layout: Layout) -> Iterator[Entry]:
     """All whole blocks of a process' folder."""
     file = folder / "blocks.bin"
-    data = file.read_bytes() if file.exists() else b""
-    at = 0
-    while at + _HEAD.size <= len(data):
-        length, _ = _HEAD.unpack_from(data, at)
-        record = _checked(data[at : at + _HEAD.size + length])
-        if record is None:
-            return
-        yield layout.unpack(record)
-        at += _HEAD.size + length
+    return layout.split(file.read_bytes() if file.exists() else b"")
 
 
 def _record(data: bytes) -> bytes:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from droculo.expect import extra
-from droculo.runtime.transport import Heard, Rows, Transport, why_unusable
+from droculo.runtime.part import Part
+from droculo.runtime.places import Place
+from droculo.runtime.transport import Heard, Meter, Rows, Transport, why_unusable
 
 
 def mpi() -> Any:
@@ -61,3 +64,25 @@ class MPITransport(Transport):
 
     def close(self) -> None:
         self.graph.Free()
+
+
+def bring_together(communicator: Any, part: Part, place_of_rank: Callable[[int], Place]) -> list[Part] | None:
+    """The parts of all ranks, at rank 0; None elsewhere. They travel as plain bytes, in the layout of the journal."""
+    layout = part.layout
+    mine = np.frombuffer(layout.join(part.entries), np.uint8)
+    about = np.array([len(mine), part.meter.frames, part.meter.bytes, part.meter.control, int(part.seconds * 1e6)])
+    every = np.empty((communicator.Get_size(), len(about)), np.int64)
+    communicator.Allgather(about.astype(np.int64), every)
+    root = communicator.Get_rank() == 0
+    data = np.empty(every[:, 0].sum() if root else 0, np.uint8)
+    communicator.Gatherv(mine, [data, every[:, 0]] if root else None, 0)
+    if not root:
+        return None
+    parts, at = [], 0
+    for rank, (size, frames, sent, control, microseconds) in enumerate(every.tolist()):
+        place = place_of_rank(rank)
+        own = replace(layout, agents=len(place.agents), neighbours=len(place.neighbours))
+        entries = tuple(own.split(data[at : at + size].tobytes()))
+        parts.append(Part(place, entries, Meter(frames, sent, control), microseconds / 1e6, own))
+        at += size
+    return parts

@@ -49,6 +49,7 @@ class Part:
     entries: tuple[Entry, ...]  # the blocks it played, in order
     meter: Meter
     seconds: float
+    layout: Layout  # the shapes of its entries
 
 
 def take_part(
@@ -65,13 +66,14 @@ def take_part(
     agents: ArrayLike | None = None,
     dtype: Any = np.float64,
     quick: bool | None = None,
+    pace: float = 0.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Part:
     """Play the agents of `place` in the run that `simulate` with the same arguments plays whole.
 
     All processes of a run are given the same problem, algorithm, network and key; a process evaluates the functions of its
     own agents only. It compiles, meets its neighbours, and plays. With a `folder` it writes every block as it goes, and
-    goes on from there when it is started again. `progress` is called with the rounds played, and how many there are.
+    goes on from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the rounds played, and how many there are.
     """
     expect(problem, Problem, "problem", "Pass for example droculo.problems.TopB.random(...).")
     expect(algorithm, Algorithm, "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...).")
@@ -98,7 +100,7 @@ def take_part(
         wire = Wire(place, transport)
         cable = Cable.of(place, wire)
         states = begin(world)
-        layout = Layout(len(place.agents), algorithm.domain.dim, algorithm.exchanges, len(place.neighbours), str(kind))
+        layout = layout_of(algorithm, place, kind)
         plan = _Plan.of(algorithm, rounds, record)
         short = is_short(algorithm, network.n_agents) if quick is None else quick
         arguments = (cable, states, keys[0])
@@ -111,6 +113,7 @@ def take_part(
         block, states = meet(transport, journal, algorithm, states)
         try:
             for number in range(block, plan.blocks):
+                due = time.monotonic() + pace
                 first, shape = number * plan.length, plan.shape(number)
                 wire.reset()
                 states, spent, kept = compiled[shape](world, cable, shape, states, keys[0], jnp.asarray(first))
@@ -124,10 +127,17 @@ def take_part(
                     check_inside(kept.outside, first, last - first)
                 if progress is not None:
                     progress(last, rounds)
+                time.sleep(max(0.0, due - time.monotonic()))
         finally:
             transport.close()
             journal.close()
-    return Part(place, tuple(journal.entries), transport.meter, time.perf_counter() - began)
+    return Part(place, tuple(journal.entries), transport.meter, time.perf_counter() - began, layout)
+
+
+def layout_of(algorithm: Algorithm, place: Place, kind: Any = np.float64) -> Layout:
+    """The shapes of the blocks that the agents of a place play."""
+    sizes = (len(place.agents), algorithm.domain.dim, algorithm.exchanges, len(place.neighbours))
+    return Layout(*sizes, str(np.dtype(kind)))
 
 
 def _compiled(short: bool, *arguments: Any) -> Any:

@@ -1,0 +1,79 @@
+"""A sweep whose agents are the ranks of an MPI job."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from droculo.experiments.cell import Cell, build
+from droculo.experiments.processes import fingerprint_of, folder_of, keep_cell
+from droculo.experiments.spec import Spec
+from droculo.experiments.store import Store
+from droculo.experiments.sweep import Progress, Sweep, begin, collect
+from droculo.runtime import MPITransport, Part, Together, gather, place_of, split, take_part
+from droculo.runtime.mpi import bring_together, mpi
+
+
+def sweep_over_mpi(
+    spec: Spec, out: Path, *, progress: Progress | None = None, command: str | None = None
+) -> Sweep | None:
+    """Play what is not in `out` yet, every rank its agents; rank 0 keeps the results and returns them, all others None.
+
+    Every rank writes its blocks under `out` as it goes. A job that was lost goes on from there when it is started again
+    with as many ranks, with the same result to the last bit.
+    """
+    world = mpi().COMM_WORLD
+    _agree(world, spec)
+    store, first = Store(out), world.Get_rank() == 0
+    if first:
+        begin(spec, out, command)
+        store.tidy()
+    tell = progress if first and progress is not None else lambda done, total, label: None
+    tell(0, len(spec.cells), "")
+    for number, cell in enumerate(spec.cells):
+        key = cell.key(spec.folder)
+        if _from_first(world, first and not store.finished(key)):
+            runs = [_play(world, spec, cell, seed, folder_of(out, key, seed, world.Get_rank())) for seed in cell.seeds]
+            if first:
+                keep_cell(store, spec, cell, "mpi", world.Get_size(), [run for run in runs if run is not None])
+            world.Barrier()
+            for seed in cell.seeds:  # it is among the results now
+                shutil.rmtree(folder_of(out, key, seed, world.Get_rank()), ignore_errors=True)
+            world.Barrier()
+            if first:
+                shutil.rmtree(out / "processes" / key, ignore_errors=True)
+        tell(number + 1, len(spec.cells), cell.label)
+    return collect(out) if first else None
+
+
+def _play(world: Any, spec: Spec, cell: Cell, seed: int, folder: Path) -> Together | None:
+    problem, network, algorithm = build(cell, spec.folder)
+    homes = split(network.n_agents, world.Get_size())
+    place = place_of(network, homes, world.Get_rank())
+    transport = MPITransport(world, place.neighbours)
+    part = take_part(problem, algorithm, network, place, transport, key=seed, folder=folder)
+    parts: list[Part] | None = bring_together(world, part, lambda rank: place_of(network, homes, rank))
+    return None if parts is None else gather(algorithm, parts)
+
+
+def _from_first(world: Any, mine: bool) -> bool:
+    """What rank 0 says."""
+    answer = np.array([mine], np.int8)
+    world.Bcast(answer, 0)
+    return bool(answer[0])
+
+
+def _agree(world: Any, spec: Spec) -> None:
+    """All ranks must run the same cells with the same code."""
+    mine = np.frombuffer(fingerprint_of(spec), np.uint8)
+    everyone = np.empty((world.Get_size(), len(mine)), np.uint8)
+    world.Allgather(mine, everyone)
+    others = np.nonzero(np.any(everyone != everyone[0], axis=1))[0]
+    if len(others):
+        raise RuntimeError(
+            f"ranks {others.tolist()} read another spec than rank 0, or have other code: droculo, a module of your own, or the "
+            "spec differ. Install the same on all hosts."
+        )

@@ -1,0 +1,180 @@
+"""A run whose agents are processes that find each other over Zenoh: on this machine, or wherever their endpoints are."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from droculo.experiments.cell import Cell, build
+from droculo.experiments.processes import folder_of, keep_cell, read_run, write_meter
+from droculo.experiments.spec import Spec, SpecError
+from droculo.experiments.store import Store
+from droculo.experiments.sweep import Progress, Sweep, begin, collect
+from droculo.experiments.whole_files import write_whole
+from droculo.runtime import TLS, ZenohTransport, place_of, split, take_part
+
+_KEYS = ("endpoints", "tls", "patience", "gathering", "pace", "config")
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where the processes of a run are, and how they treat each other. Read from a TOML file by `Field.load`."""
+
+    endpoints: dict[int, str]
+    tls: TLS | None = None
+    patience: float = 30.0
+    gathering: float = 120.0
+    pace: float = 0.0
+    config: Path | None = None
+    text: str = field(default="", compare=False)
+
+    @classmethod
+    def load(cls, path: Path) -> Field:
+        """Read a field: endpoints of all processes, certificates, patience."""
+        try:
+            text = path.read_text(encoding="utf-8")
+            given = tomllib.loads(text)
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise SpecError(f"{path} cannot be read as a field: {error}.") from None
+        for key in given:
+            if key not in _KEYS:
+                raise SpecError(f"{path}: a field has no {key!r}; it has {', '.join(_KEYS)}.")
+        endpoints = given.pop("endpoints", None)
+        if not isinstance(endpoints, dict) or sorted(endpoints) != sorted(map(str, range(len(endpoints)))):
+            raise SpecError(
+                f"{path}: endpoints is a table that gives each process 0, 1, ... its endpoint, such as "
+                f'0 = "tcp/10.0.0.1:7447"; got {endpoints!r}.'
+            )
+        for key in ("patience", "gathering", "pace"):
+            value = given.get(key, 0.0)
+            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+                raise SpecError(f"{path}: {key} is a number of seconds; got {value!r}.")
+        try:
+            tls = _tls(given.pop("tls", None), path.parent)
+        except (TypeError, ValueError) as error:
+            raise SpecError(f"{path}: {error}") from None
+        if "config" in given:
+            given["config"] = path.parent / given["config"]
+        return cls({int(name): endpoint for name, endpoint in endpoints.items()}, tls, **given, text=text)
+
+    @classmethod
+    def loopback(cls, processes: int, **options: Any) -> Field:
+        """All processes on this machine, at ports that are free now."""
+        sockets = [socket.socket() for _ in range(processes)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        ports = [each.getsockname()[1] for each in sockets]
+        for each in sockets:
+            each.close()
+        return cls({me: f"tcp/127.0.0.1:{port}" for me, port in enumerate(ports)}, **options)
+
+    def written(self) -> str:
+        """As TOML, without what only a file of one's own can say."""
+        lines = [f"{key} = {getattr(self, key)}" for key in ("patience", "gathering", "pace")]
+        return "\n".join([*lines, "[endpoints]", *(f'{me} = "{where}"' for me, where in self.endpoints.items())]) + "\n"
+
+
+def _tls(given: Any, folder: Path) -> TLS | None:
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise ValueError(f"tls is a table with authority, certificate and key, three files; got {given!r}.")
+    files: dict[str, Any] = {name: folder / value if isinstance(value, str) else value for name, value in given.items()}
+    return TLS(**files)
+
+
+def agent_over_zenoh(
+    spec: Spec,
+    out: Path,
+    field: Field,
+    me: int,
+    *,
+    cell: int = 0,
+    seed: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Be process `me` of one run of a spec, and write its journal under `out`; started again, it goes on and rejoins."""
+    chosen, seed = chosen_run(spec, cell, seed)
+    if me not in field.endpoints:
+        raise SpecError(f"there are processes 0 to {len(field.endpoints) - 1} in the field; got --me {me}.")
+    problem, network, algorithm = build(chosen, spec.folder)
+    place = place_of(network, split(network.n_agents, len(field.endpoints)), me)
+    key = chosen.key(spec.folder)
+    folder = folder_of(out, key, seed, me)
+    transport = ZenohTransport(
+        me, field.endpoints, place.neighbours, run=f"{key}/{seed}", tls=field.tls, patience=field.patience,
+        gathering=field.gathering, config=field.config,
+    )  # fmt: skip
+    part = take_part(
+        problem, algorithm, network, place, transport, key=seed, folder=folder, pace=field.pace, progress=progress
+    )
+    write_meter(folder, part)
+
+
+def chosen_run(spec: Spec, cell: int, seed: int | None) -> tuple[Cell, int]:
+    """The one run that processes in the field play."""
+    if not 0 <= cell < len(spec.cells):
+        raise SpecError(
+            f"the spec has the cells 0 to {len(spec.cells) - 1} (droculo show lists them); got --cell {cell}."
+        )
+    chosen = spec.cells[cell]
+    seed = chosen.seeds[0] if seed is None else seed
+    if seed not in chosen.seeds:
+        raise SpecError(f"the spec has the seeds {', '.join(map(str, chosen.seeds))}; got --seed {seed}.")
+    return chosen, seed
+
+
+def sweep_over_zenoh(
+    spec: Spec, file: Path, out: Path, processes: int, *, progress: Progress | None = None, command: str | None = None
+) -> Sweep:
+    """Play what is not in `out` yet with `processes` processes of this machine, one run after the other."""
+    begin(spec, out, command)
+    store = Store(out)
+    tell = progress or (lambda done, total, label: None)
+    tell(0, len(spec.cells), "")
+    for number, cell in enumerate(spec.cells):
+        key = cell.key(spec.folder)
+        if not store.finished(key):
+            for seed in cell.seeds:
+                _launch(file, out, number, seed, processes, folder_of(out, key, seed))
+            gather_cell(spec, out, cell, processes)
+        tell(number + 1, len(spec.cells), cell.label)
+    return collect(out)
+
+
+def gather_cell(spec: Spec, out: Path, cell: Cell, processes: int) -> None:
+    """Make the rows of a cell from what its processes wrote."""
+    runs = [read_run(out, spec, cell, seed, processes) for seed in cell.seeds]
+    keep_cell(Store(out), spec, cell, "zenoh", processes, runs)
+
+
+def _launch(file: Path, out: Path, cell: int, seed: int, processes: int, folder: Path) -> None:
+    """One run: start its processes and wait for all of them."""
+    field = folder / "field.toml"
+    write_whole(field, Field.loopback(processes).written())
+    children = []
+    try:
+        for me in range(processes):
+            words = [str(file), "--over", "zenoh", "--field", str(field), "--me", str(me), "--out", str(out)]
+            words += ["--cell", str(cell), "--seed", str(seed)]
+            log = (folder / f"process-{me:05d}.log").open("wb")
+            children.append(
+                subprocess.Popen([sys.executable, "-m", "droculo", "agent", *words], stdout=log, stderr=log)
+            )
+            log.close()
+        failed = [me for me, child in enumerate(children) if child.wait() != 0]
+    finally:
+        for child in children:
+            child.kill()
+    if failed:
+        last = (folder / f"process-{failed[0]:05d}.log").read_text(errors="replace").strip().splitlines()
+        raise RuntimeError(
+            f"processes {failed} ended with an error. Process {failed[0]} said: {last[-1] if last else 'nothing'} (its words are "
+            f"in {folder})"
+        )

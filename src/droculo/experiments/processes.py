@@ -1,0 +1,82 @@
+"""Cells played by processes of their own: where each writes, and how their parts become the rows of a cell."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import numpy as np
+
+from droculo.experiments.cell import Cell, build
+from droculo.experiments.play import Driven, play
+from droculo.experiments.spec import Spec
+from droculo.experiments.store import Store, StoreError
+from droculo.experiments.whole_files import write_whole
+from droculo.runtime import Meter, Part, Together, gather, place_of, split
+from droculo.runtime.journal import read_entries
+from droculo.runtime.part import layout_of
+from droculo.simulator import Trajectory
+from droculo.simulator.trajectory import Ledger, Spending
+
+
+def folder_of(out: Path, key: str, seed: int, me: int | None = None) -> Path:
+    """Where process `me` writes its journal of one run; without a process, where all of them do."""
+    run = out / "processes" / key / f"seed-{seed}"
+    return run if me is None else run / f"process-{me:05d}"
+
+
+def fingerprint_of(spec: Spec) -> bytes:
+    """32 bytes that all processes of a job must share: what they run, and with which code."""
+    return hashlib.sha256("".join(cell.key(spec.folder) for cell in spec.cells).encode()).digest()
+
+
+def keep_cell(store: Store, spec: Spec, cell: Cell, driver: str, processes: int, runs: Sequence[Together]) -> None:
+    """Measure what processes have played, and keep its rows as those of a simulated cell."""
+    run = _stacked([run.trajectory for run in runs])
+    rows = play(cell, spec.folder, Driven(driver, processes, run, tuple(run.faults for run in runs)))
+    store.keep(cell.key(spec.folder), rows)
+
+
+def write_meter(folder: Path, part: Part) -> None:
+    """What went over the wire, beside the journal of a process that has finished."""
+    write_whole(folder / "meter.json", json.dumps({**asdict(part.meter), "seconds": part.seconds}))
+
+
+def read_run(out: Path, spec: Spec, cell: Cell, seed: int, processes: int) -> Together:
+    """The run that the journals of all processes tell of; a process that never wrote is one that never played."""
+    _, network, algorithm = build(cell, spec.folder)
+    homes = split(network.n_agents, processes)
+    parts = []
+    for me in range(processes):
+        folder = folder_of(out, cell.key(spec.folder), seed, me)
+        meter, seconds = Meter(), 0.0
+        if (folder / "meter.json").exists():
+            told = json.loads((folder / "meter.json").read_text())
+            seconds = told.pop("seconds")
+            meter = Meter(**told)
+        place = place_of(network, homes, me)
+        layout = layout_of(algorithm, place)
+        parts.append(Part(place, tuple(read_entries(folder, layout)), meter, seconds, layout))
+    if not any(part.entries for part in parts):
+        raise StoreError(f"{folder_of(out, cell.key(spec.folder), seed)} holds no journal of any process of this run.")
+    return gather(algorithm, parts)
+
+
+def _stacked(runs: list[Trajectory]) -> Trajectory:
+    """Runs of one cell with a first axis for their seeds."""
+    bills = [run.ledger for run in runs]
+    costs = {f.name: np.stack([getattr(bill, f.name) for bill in bills]) for f in fields(Ledger) if f.name != "seconds"}
+    curves = {f.name: np.stack([getattr(run.spending, f.name) for run in runs]) for f in fields(Spending)[1:]}
+    return Trajectory(
+        horizon=runs[0].horizon,
+        rounds=runs[0].rounds,
+        actions=np.stack([run.actions for run in runs]),
+        decisions=np.stack([run.decisions for run in runs]),
+        agents=runs[0].agents,
+        states=None,
+        ledger=Ledger(**costs, seconds=sum(bill.seconds for bill in bills)),
+        spending=Spending(runs[0].spending.rounds, **curves),
+    )
