@@ -60,7 +60,7 @@ def test_the_public_surface():
     from droculo import testing
 
     assert set(testing.__all__) == {
-        "check_algorithm", "check_linearization", "check_network", "check_oracle", "check_problem", "check_set",
+        "check_algorithm", "check_linearization", "check_network", "check_oracle", "check_problem", "check_set", "check_transport",
     }  # fmt: skip
     for module in (droculo, *(importlib.import_module(f"droculo.{room}") for room in ROOMS[5:-2])):
         for name in module.__all__:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from droculo.runtime.transport import Meter, Transport
 from droculo.runtime.wire import Wire
 from droculo.simulator import Record
 from droculo.simulator.checkpoint import fingerprint
-from droculo.simulator.compiling import is_short, program
+from droculo.simulator.compiling import is_short, understood
 from droculo.simulator.engine import Kept, Shape, World, begin
 from droculo.simulator.inputs import (
     as_identities,
@@ -39,6 +40,9 @@ from droculo.simulator.inputs import (
     check_inside,
 )
 from droculo.simulator.simulate import pieces
+
+#: arrays of more numbers than this are handed to a compiled program; smaller ones become a part of it
+MOST_FIXED = 4096
 
 
 @dataclass(frozen=True)
@@ -103,31 +107,33 @@ def take_part(
         layout = layout_of(algorithm, place, kind)
         plan = _Plan.of(algorithm, rounds, record)
         short = is_short(algorithm, network.n_agents) if quick is None else quick
-        arguments = (cable, states, keys[0])
-        identity = _identity(folder, (problem, algorithm, network, place, keys, rounds, record), world, plan, arguments)
+        step = _Step(world, cable, keys[0], short)
+        identity = "" if folder is None else _identity(problem, algorithm, network, place, keys, plan, step, states)
         journal = Journal(folder, layout, identity, place.reach + 2)
         transport.listener = journal.link
-        compiled = {
-            shape: _compiled(short, world, cable, shape, states, keys[0], jnp.asarray(0)) for shape in plan.shapes()
-        }
+        with wire.rehearsal():  # compile before the neighbours are met: nobody waits for a compiler
+            for shape in plan.shapes():
+                step(shape, states, 0)
         block, states = meet(transport, journal, algorithm, states)
         try:
             for number in range(block, plan.blocks):
                 due = time.monotonic() + pace
                 first, shape = number * plan.length, plan.shape(number)
+                last = min(first + plan.length, rounds)
                 wire.reset()
-                states, spent, kept = compiled[shape](world, cable, shape, states, keys[0], jnp.asarray(first))
+                states, spent, kept = step(shape, states, first)
                 leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
                 if wire.error is not None:
                     raise wire.error
-                last = min(first + plan.length, rounds)
-                check_finite(states, first, last - first)
+                if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
+                    check_finite(states, first, last - first)  # says what is wrong
                 journal.keep(_entry(number, last, spent, kept, wire, layout), leaves)
                 if kept is not None:
                     check_inside(kept.outside, first, last - first)
                 if progress is not None:
                     progress(last, rounds)
-                time.sleep(max(0.0, due - time.monotonic()))
+                if pace:
+                    time.sleep(max(0.0, due - time.monotonic()))
         finally:
             transport.close()
             journal.close()
@@ -140,10 +146,56 @@ def layout_of(algorithm: Algorithm, place: Place, kind: Any = np.float64) -> Lay
     return Layout(*sizes, str(np.dtype(kind)))
 
 
-def _compiled(short: bool, *arguments: Any) -> Any:
-    """Before the neighbours are met: nobody waits for a compiler."""
-    jitted: Any = program(short, live)
-    return jitted.lower(*arguments).compile()
+class _Step:
+    """`live`, compiled for every shape of block. What stays the same becomes a part of the program, unless it is large: JAX
+    hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
+
+    def __init__(self, world: World, cable: Cable, key: Array, quick: bool):
+        self.moving = cable.wire, key
+        fixed = (world, eqx.tree_at(lambda cable: cable.wire, cable, None))
+        self.large, small = eqx.partition(fixed, lambda leaf: eqx.is_array_like(leaf) and np.size(leaf) > MOST_FIXED)
+        self.large = jax.tree.map(jnp.asarray, self.large)
+        self.small = _Same(small)
+        self.quick = quick
+
+    def __call__(self, shape: Shape, states: Any, first: int) -> tuple[Any, Any, Kept | None]:
+        return _compiled(self.small, shape, self.quick)(self.large, self.moving, states, np.int64(first))
+
+    def traced(self, shape: Shape, states: Any) -> Any:
+        bound = _bound(self.small.tree, shape)
+        return eqx.filter_make_jaxpr(bound)(self.large, self.moving, states, jnp.asarray(0))[0]
+
+
+class _Same:
+    """A pytree that equals another with the same structure and the same numbers, bit for bit."""
+
+    def __init__(self, tree: Any):
+        self.tree = tree
+        leaves, structure = jax.tree.flatten(tree)
+        as_key = [(np.asarray(x).tobytes(), str(np.asarray(x).dtype)) if eqx.is_array_like(x) else x for x in leaves]
+        self._key = (structure, tuple(as_key))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._key == other._key
+
+
+def _bound(small: Any, shape: Shape) -> Callable[..., Any]:
+    def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, Any, Kept | None]:
+        world, cable = eqx.combine(large, small)
+        wire, key = moving
+        cable = eqx.tree_at(lambda cable: cable.wire, cable, wire, is_leaf=lambda leaf: leaf is None)
+        return live(world, cable, shape, states, key, first)
+
+    return run
+
+
+@lru_cache(maxsize=8)
+def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
+    """One program for all seeds of a cell."""
+    return jax.jit(_bound(small.tree, shape), compiler_options=understood() if quick else None)
 
 
 @dataclass(frozen=True)
@@ -198,14 +250,19 @@ def _restored(data: NDArray[np.uint8], states: Any) -> Any:
     return jax.tree.unflatten(structure, found)
 
 
-def _identity(folder: Path | None, given: Any, world: World, plan: _Plan, arguments: Any) -> str:
-    if folder is None:
-        return ""
-    cable, states, key = arguments
-    _, _, _, place, *_ = given
-    traced = eqx.filter_make_jaxpr(live)(world, cable, plan.shapes()[0], states, key, jnp.asarray(0))[0]
-    numbers = (*given[:3], place.agents, place.elsewhere, jax.random.key_data(given[4]), *given[5:])
-    return fingerprint(numbers, program=traced)
+def _identity(
+    problem: Problem,
+    algorithm: Algorithm,
+    network: Network,
+    place: Place,
+    keys: Array,
+    plan: _Plan,
+    step: _Step,
+    states: Any,
+) -> str:
+    """What a journal belongs to."""
+    numbers = (problem, algorithm, network, place.agents, place.elsewhere, jax.random.key_data(keys), plan)
+    return fingerprint(numbers, program=step.traced(plan.shapes()[0], states))
 
 
 def entry_of(

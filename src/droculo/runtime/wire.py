@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
@@ -44,6 +46,7 @@ class Wire:
         self.error: BaseException | None = None
         self.number = next(_NUMBERS)
         _WIRES[self.number] = self
+        self._rehearsing = False
         self._usual: dict[int, dict[int, _Route]] = {}
         self.reset()
 
@@ -51,6 +54,14 @@ class Wire:
         """Forget what was counted, for the next block."""
         self.messages = np.zeros(len(self.place.agents), np.int64)
         self.counted: list[NDArray[np.int8]] = []  # for each exchange: which neighbours' links counted
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """Meanwhile nothing is sent and nobody is heard: to compile and to warm up."""
+        self._rehearsing = True
+        yield
+        self._rehearsing = False
+        self.reset()
 
     def exchange(
         self, number: Any, up: Any, received: Any, dtype: np.dtype
@@ -65,7 +76,9 @@ class Wire:
         works = np.asarray(up)[: len(part.ids)] > 0
         counts = works.copy()
         try:
-            if self.error is None:
+            if self._rehearsing:
+                counts[:] = False
+            elif self.error is None:
                 self._through(int(number), part, works, mine, rows, heard, counts)
         except (
             BaseException

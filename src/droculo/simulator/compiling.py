@@ -27,7 +27,7 @@ def program(quick: bool, function: Callable[..., Any] = stretch) -> Callable[...
     >>> program(True) is program(True)
     True
     """
-    options = _understood() if quick else None
+    options = understood() if quick else None
     return eqx.filter_jit(function) if options is None else eqx.filter_jit(function, compiler_options=options)
 
 
@@ -40,8 +40,8 @@ def is_short(algorithm: Algorithm, agents: int) -> bool:
 
 
 @cache
-def _understood() -> dict[str, Any] | None:
-    """The options, unless there is an accelerator, or this version of the compiler does not know them."""
+def understood() -> dict[str, Any] | None:
+    """The options for haste, unless there is an accelerator, or this version of the compiler does not know them."""
     if jax.default_backend() != "cpu":
         return None
     try:

@@ -9,5 +9,14 @@ from droculo.testing.networks import check_network
 from droculo.testing.oracles import check_oracle
 from droculo.testing.problems import check_problem
 from droculo.testing.sets import check_set
+from droculo.testing.transports import check_transport
 
-__all__ = ["check_algorithm", "check_linearization", "check_network", "check_oracle", "check_problem", "check_set"]
+__all__ = [
+    "check_algorithm",
+    "check_linearization",
+    "check_network",
+    "check_oracle",
+    "check_problem",
+    "check_set",
+    "check_transport",
+]

@@ -1,0 +1,44 @@
+"""Every algorithm in one small run, for processes to play and for the simulator to compare with."""
+
+import socket
+
+from tests.designs import PROBLEMS, RING, N, design, matchings
+
+from droculo import Droculo, Scales, feedback, networks, oracles
+from droculo.algorithms import DMFW, DOBGA, DecBFTRL, MonoDMFW, dpobga
+
+A2 = PROBLEMS["A2"]
+KEY = 7
+BOLD = Scales(step=20.0)
+FAILING = networks.Failing(RING, 0.3)
+SWAPS = networks.TimeVarying([networks.from_matrix(part) for part in matchings()])
+
+#: name -> (problem, algorithm, network)
+CASES = {
+    **{model: (A2, design("A2", model), RING) for model in ("full_information", "semi_bandit", "zeroth_order")},
+    **{model: (A2, design("A2", model), RING) for model in ("bandit", "two_point")},
+    "published": (A2, Droculo.published(A2.setting, feedback.full_information(), horizon=16, theta=0.6), RING),
+    "DOBGA": (A2, DOBGA.design(A2.setting, horizon=20, scales=BOLD), RING),
+    "DPOBGA": (A2, dpobga(A2.setting, horizon=20), RING),
+    "DMFW": (A2, DMFW.design(A2.setting, horizon=8, inner=6, scales=BOLD), RING),
+    "Mono-DMFW": (A2, MonoDMFW.design(A2.setting, horizon=30, scales=BOLD), RING),
+    "Dec-BFTRL": (A2, DecBFTRL.design(A2.setting, horizon=20, mixing_rate=RING.mixing_rate, scales=BOLD), RING),
+    "failing links": (A2, design("A2", "full_information", oracle=oracles.Sharp()), FAILING),
+    "changing links": (A2, DOBGA.design(A2.setting, horizon=20, scales=BOLD), SWAPS),
+}
+assert N == 4
+
+
+def free_ports(number):
+    """Ports of this machine that nobody uses now."""
+    sockets = [socket.socket() for _ in range(number)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def endpoints(number, scheme="tcp", host="127.0.0.1"):
+    return {me: f"{scheme}/{host}:{port}" for me, port in enumerate(free_ports(number))}

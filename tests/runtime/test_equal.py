@@ -1,0 +1,99 @@
+"""Real processes play what the simulator plays: the same actions, and a meter that equals the wire."""
+
+import json
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.runtime.cases import CASES, KEY, endpoints
+
+from droculo import simulate
+from droculo.runtime import Meter, Part, gather, place_of, split
+from droculo.runtime.part import layout_of
+from droculo.simulator.trajectory import Ledger
+
+ROOT = Path(__file__).parent.parent.parent
+MEMBER = [sys.executable, "-m", "tests.runtime.member"]
+PROCESSES = 4
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    runs = {}
+
+    def run(name):
+        if name not in runs:
+            problem, algorithm, network = CASES[name]
+            runs[name] = simulate(problem, algorithm, network, key=KEY)
+        return runs[name]
+
+    return run
+
+
+def over_mpi(out):
+    mpiexec = Path(sys.executable).parent / "mpiexec"
+    done = subprocess.run(
+        [str(mpiexec), "-n", str(PROCESSES), *MEMBER, "mpi", str(out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def over_zenoh(out):
+    where = json.dumps(endpoints(PROCESSES))
+    words = [[*MEMBER, "zenoh", str(out), str(me), where] for me in range(PROCESSES)]
+    children = [subprocess.Popen(each, cwd=ROOT, stderr=subprocess.PIPE, text=True) for each in words]
+    for child in children:
+        _, said = child.communicate(timeout=400)
+        assert child.returncode == 0, said
+
+
+@pytest.fixture(scope="module", params=[over_mpi, over_zenoh], ids=["mpi", "zenoh"])
+def played(request, tmp_path_factory):
+    out = tmp_path_factory.mktemp(request.param.__name__)
+    request.param(out)
+    return out
+
+
+def parts_of(folder, algorithm, network, processes):
+    homes = split(network.n_agents, processes)
+    for me in range(processes):
+        place = place_of(network, homes, me)
+        layout = layout_of(algorithm, place)
+        meter = Meter(**json.loads((folder / f"{me}.json").read_text()))
+        yield Part(place, tuple(layout.split((folder / f"{me}.bin").read_bytes())), meter, 0.0, layout)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_processes_equal_the_simulator(played, simulated, name):
+    _, algorithm, network = CASES[name]
+    parts = list(parts_of(played / name, algorithm, network, PROCESSES))
+    together, expected = gather(algorithm, parts), simulated(name)
+    found = together.trajectory
+    np.testing.assert_allclose(found.actions, expected.actions, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.decisions, expected.decisions, rtol=0, atol=1e-12)
+    for cost in fields(Ledger):
+        if cost.name != "seconds":
+            assert np.array_equal(getattr(found.ledger, cost.name), getattr(expected.ledger, cost.name)), cost.name
+    # One agent in each process: what the meter says is what went over the wire.
+    assert [part.meter.frames for part in parts] == expected.ledger.messages.tolist()
+    assert [part.meter.bytes for part in parts] == expected.ledger.bytes.tolist()
+    faults = together.faults
+    assert (faults.failed_links, faults.disagreements, faults.missed_rounds.sum(), faults.refused) == (0, 0, 0, {})
+
+
+def test_the_comparison_can_fail(played, simulated):
+    """Another seed is another run, and a lost block is missed."""
+    problem, algorithm, network = CASES["full_information"]
+    parts = list(parts_of(played / "full_information", algorithm, network, PROCESSES))
+    other = simulate(problem, algorithm, network, key=KEY + 1)
+    assert np.abs(gather(algorithm, parts).trajectory.actions - other.actions).max() > 1e-3
+    last = parts[2]
+    parts[2] = Part(last.place, last.entries[:-1], last.meter, 0.0, last.layout)
+    assert gather(algorithm, parts).faults.missed_rounds.tolist()[2] > 0

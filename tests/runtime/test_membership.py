@@ -1,0 +1,176 @@
+"""The rules by which two ends agree on when a link counts, tried without sockets under random delays and deaths."""
+
+import numpy as np
+import pytest
+
+from droculo.runtime.frames import Frame, Kind
+from droculo.runtime.membership import Membership
+
+RUN = b"12345678"
+LINKS = {0: (1, 2), 1: (0, 2), 2: (0, 1)}
+
+
+class World:
+    """Three processes and the messages between them, each link in order, any link first."""
+
+    def __init__(self, seed, every=1):
+        self.rng = np.random.default_rng(seed)
+        self.every = every
+        self.lives = 0
+        self.queues = {(a, b): [] for a in LINKS for b in LINKS[a]}
+        self.members = {}
+        self.position = dict.fromkeys(LINKS, 0)
+        for me in LINKS:
+            self.start(me)
+
+    def start(self, me, first=0):
+        self.lives += 1
+        new = Membership(me, LINKS[me], RUN, self.lives)
+        new.first = new.next = first
+        new.every = self.every
+        self.members[me] = new
+        for q in LINKS[me]:
+            if q in self.members:
+                new.token(q, True)
+                self.members[q].token(me, True)
+
+    def kill(self, me):
+        del self.members[me]
+        for q in LINKS[me]:
+            self.queues[me, q].clear()
+            self.queues[q, me].clear()
+            if q in self.members:
+                self.members[q].token(me, False)
+                self.members[q].settle(self.members[q].next - 1)
+
+    def send(self, frames):
+        for frame in frames:
+            if frame.receiver in self.members:
+                self.queues[frame.sender, frame.receiver].append(frame)
+
+    def deliver(self):
+        """One message of a random link that has one."""
+        waiting = [link for link, queue in self.queues.items() if queue]
+        if not waiting:
+            return False
+        link = waiting[self.rng.integers(len(waiting))]
+        frame = self.queues[link].pop(0)
+        answers, _ = self.members[frame.receiver].receive(frame)
+        self.send(answers)
+        return True
+
+    def step(self, me):
+        """A process does the next thing: announce itself, begin, or go through an exchange, whoever may be missing."""
+        member = self.members[me]
+        self.send(member.announce())
+        if not member.begun:
+            if member.ready():
+                member.begin()
+            return
+        number = member.next
+        member.next = number + 1
+        self.send(member.answer())
+        member.settle(number)
+
+    def quiet(self):
+        while self.deliver():
+            pass
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_two_ends_agree_from_when_their_link_counts(seed):
+    """All start at once, some die and come back while others go on; when it is quiet, both ends say the same."""
+    world = World(seed, every=int(1 + seed % 3))
+    for _ in range(60):
+        what = world.rng.integers(10)
+        me = int(world.rng.integers(3))
+        if me in world.members and what == 0 and len(world.members) == 3:
+            world.kill(me)
+        elif me not in world.members:
+            world.start(me, first=world.every * int(world.rng.integers(3)))
+        elif what < 5:
+            world.deliver()
+        else:
+            world.step(me)
+    for me in LINKS:
+        if me not in world.members:
+            world.start(me)
+    for _ in range(30):
+        for me in LINKS:
+            world.quiet()
+            world.send(world.members[me].announce())
+            world.quiet()
+            if not world.members[me].begun and world.members[me].ready():
+                world.members[me].begin()
+            if world.members[me].begun and world.members[me].asked:
+                world.step(me)
+    for a in LINKS:
+        for b in LINKS[a]:
+            one, other = world.members[a].links[b], world.members[b].links[a]
+            assert one.since == other.since, (seed, a, b)
+            assert one.since is not None
+            assert one.since % world.every == 0
+            assert one.session == world.members[b].session
+
+
+def member(me=0, neighbours=(1,), session=5):
+    return Membership(me, neighbours, RUN, session)
+
+
+def agreed(since=0):
+    one = member()
+    one.token(1, True)
+    one.links[1].agree(since, 77, begun=True)
+    one.begin()
+    return one
+
+
+def rows(exchange, session=77, sender=1, receiver=0):
+    return Frame(Kind.ROWS, RUN, session, sender, receiver, exchange, rows=np.ones((1, 2)))
+
+
+def test_rows_of_the_wrong_round_or_life_are_refused():
+    one = agreed()
+    one.next = 10
+    assert one.receive(rows(8))[1] == "wrong round"
+    assert one.receive(rows(9))[1] is None
+    assert one.receive(rows(9))[1] == "twice"
+    assert one.receive(rows(1000))[1] == "wrong round"
+    assert one.receive(rows(10, session=78))[1] == "another life"
+    assert one.receive(rows(10, sender=5))[1] == "not a neighbour"
+    assert one.receive(rows(10, receiver=3))[1] == "not a neighbour"
+
+
+def test_a_flood_of_rows_before_the_start_is_bounded():
+    one = member()
+    for exchange in range(1000):
+        one.receive(rows(exchange))
+    assert len(one.links[1].inbox) < 20
+
+
+def test_a_drop_that_comes_too_late_is_a_disagreement():
+    one = agreed()
+    one.next = 4
+    one.done[1] = 3
+    one.receive(Frame(Kind.DROP, RUN, 77, 1, 0, 3))
+    assert one.surprises == 1
+    assert not one.links[1].counts(3)
+    one = agreed()
+    one.next, one.done[1] = 3, 2
+    one.receive(Frame(Kind.DROP, RUN, 77, 1, 0, 3))
+    assert one.surprises == 0
+    assert one.links[1].counts(2)
+    assert not one.links[1].counts(3)
+
+
+def test_what_a_dead_neighbour_sent_may_be_used_and_nothing_more_is_waited_for():
+    one = agreed()
+    one.next = 5
+    one.receive(rows(4))
+    assert one.token(1, False)
+    assert one.links[1].counts(4)
+    assert not one.links[1].counts(5)
+    other = agreed()
+    other.next = 5
+    other.token(1, False)
+    assert not other.links[1].counts(4)

@@ -1,0 +1,343 @@
+"""Transports: in threads, over Zenoh within one process, under fuzz, and behind certificates."""
+
+import datetime
+import ipaddress
+import threading
+import time
+
+import numpy as np
+import pytest
+from tests.runtime.cases import endpoints
+
+from droculo.runtime import TLS, Hub, MemoryTransport, ZenohTransport
+from droculo.runtime.frames import Frame, FrameError, Kind, decode
+from droculo.testing import check_transport
+
+zenoh = pytest.importorskip("zenoh")
+PATH = {0: (1,), 1: (0, 2), 2: (1,)}
+
+
+def at_once(*functions):
+    """Run them side by side; what any of them raises is raised here."""
+    errors = []
+
+    def guarded(function):
+        try:
+            function()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "a process hangs"
+    if errors:
+        raise errors[0]
+
+
+def in_memory():
+    hub = Hub()
+    return {me: MemoryTransport(hub, me, near) for me, near in PATH.items()}
+
+
+def over_zenoh(**options):
+    where = endpoints(len(PATH))
+    return {me: ZenohTransport(me, where, near, run="test", **options) for me, near in PATH.items()}
+
+
+@pytest.mark.parametrize("make", [in_memory, over_zenoh])
+def test_the_contract(make):
+    transports = make()
+    at_once(*(lambda each=each: check_transport(each) for each in transports.values()))
+
+
+class Deaf(MemoryTransport):
+    """A transport that loses what neighbour 0 says."""
+
+    def exchange(self, number, outgoing, shapes):
+        heard = super().exchange(number, outgoing, shapes)
+        return {q: rows for q, rows in heard.items() if q != 0}
+
+
+class Rounding(MemoryTransport):
+    """A transport that sends in single precision."""
+
+    def exchange(self, number, outgoing, shapes):
+        rounded = {q: rows.astype(np.float32).astype(rows.dtype) for q, rows in outgoing.items()}
+        return super().exchange(number, rounded, shapes)
+
+
+@pytest.mark.parametrize(("broken", "why"), [(Deaf, "must hear from"), (Rounding, "bit for bit")])
+def test_a_broken_transport_is_found_out(broken, why):
+    hub = Hub()
+    pair = [MemoryTransport(hub, 0, (1,), patience=2.0), broken(hub, 1, (0,), patience=2.0)]
+
+    def check(each):
+        try:
+            check_transport(each)
+        finally:
+            each.close()
+
+    with pytest.raises(AssertionError, match=why):
+        at_once(*(lambda each=each: check(each) for each in pair))
+
+
+def test_a_thread_that_leaves_is_a_failed_link():
+    hub = Hub()
+    one, other = (MemoryTransport(hub, me, (1 - me,)) for me in range(2))
+    row, shape = np.ones((1, 2)), (1, 2)
+    at_once(lambda: one.meet(0, 1), lambda: other.meet(0, 1))
+    at_once(lambda: one.exchange(0, {1: row}, {1: shape}), lambda: other.exchange(0, {0: row}, {0: shape}))
+    other.close()
+    assert one.exchange(1, {1: row}, {1: shape}) == {}
+
+
+FRAME = Frame(Kind.ROWS, b"12345678", 99, 1, 0, 5, rows=np.arange(6.0).reshape(2, 3))
+
+
+def test_frames_come_back_as_they_were():
+    for rows in (FRAME.rows, FRAME.rows.astype(np.float32), np.zeros((0, 3))):
+        frame = Frame(Kind.ROWS, b"12345678", 99, 1, 0, 5, rows=rows)
+        found = decode(frame.encode(), b"12345678")
+        assert np.array_equal(found.rows, rows)
+        assert found.rows.dtype == rows.dtype
+        assert (found.session, found.sender, found.receiver, found.exchange) == (99, 1, 0, 5)
+
+
+def test_every_flipped_bit_is_noticed():
+    whole = FRAME.encode()
+    for place in range(8 * len(whole)):
+        broken = bytearray(whole)
+        broken[place // 8] ^= 1 << place % 8
+        with pytest.raises(FrameError):
+            decode(bytes(broken), b"12345678")
+    for length in range(len(whole)):
+        with pytest.raises(FrameError):
+            decode(whole[:length], b"12345678")
+    with pytest.raises(FrameError, match="too long"):
+        decode(whole, b"12345678", most=len(whole) - 1)
+    with pytest.raises(FrameError, match="another run"):
+        decode(whole, b"87654321")
+
+
+def malformed(rng, run):
+    """Bytes that a neighbour cannot have sent: noise, cut, changed, of another version, run, sender or life."""
+    rows = rng.standard_normal((1, 2))
+    good = Frame(Kind(int(rng.integers(1, 7))), run, int(rng.integers(2**62)), 1, 0, int(rng.integers(400)), rows=rows)
+    data = bytearray(good.encode())
+    kind = rng.integers(6)
+    if kind == 0:
+        return rng.bytes(int(rng.integers(0, 300)))
+    if kind == 1:
+        return bytes(data[: int(rng.integers(len(data)))])
+    if kind == 2:
+        data[int(rng.integers(len(data)))] ^= int(rng.integers(1, 256))
+        return bytes(data)
+    if kind == 3:
+        return bytes(data) + rng.bytes(int(rng.integers(1, 100)))
+    if kind == 4:
+        return Frame(Kind.ROWS, rng.bytes(8), 1, 1, 0, 3, rows=rows).encode()
+    return Frame(Kind.ROWS, run, int(rng.integers(2**62)), 1, 0, int(rng.integers(400)), rows=rows).encode()
+
+
+def test_ten_thousand_malformed_frames_change_nothing():
+    """A stranger floods a live process; what it hears from its neighbour stays what its neighbour said."""
+    where = endpoints(2)
+    pair = [ZenohTransport(me, where, (1 - me,), run="fuzz", patience=20) for me in range(2)]
+    victim = pair[0]
+    heard, stop = [], threading.Event()
+
+    def live(each, keep):
+        each.meet(0, 1)
+        number = 0
+        while not (stop.is_set() and number >= 300) and number < 20_000:
+            rows = np.full((1, 2), float(number))
+            found = each.exchange(number, {1 - each.me: rows}, {1 - each.me: (1, 2)})
+            if keep is not None:
+                keep.append((number, found.get(1)))
+            if stop.is_set() and number >= 300:
+                break
+            number += 1
+            if each.me == 0:
+                time.sleep(0.0005)
+        each.close()
+
+    def flood():
+        config = zenoh.Config()
+        for name, value in (
+            ("mode", '"peer"'), ("connect/endpoints", f'["{where[0]}"]'), ("scouting/multicast/enabled", "false"),
+            ("listen/endpoints", "[]"),
+        ):  # fmt: skip
+            config.insert_json5(name, value)
+        rng = np.random.default_rng(0)
+        with zenoh.open(config) as stranger:
+            time.sleep(0.5)
+            for _ in range(10_000):
+                stranger.put(
+                    f"{victim._root}/to/0/1",
+                    malformed(rng, victim.members.run),
+                    congestion_control=zenoh.CongestionControl.BLOCK,
+                )
+            deadline = time.monotonic() + 30
+            while sum(victim.meter.refused.values()) < 10_000 and time.monotonic() < deadline:
+                time.sleep(0.05)
+        stop.set()
+
+    at_once(lambda: live(victim, heard), lambda: live(pair[1], None), flood)
+    assert sum(victim.meter.refused.values()) == 10_000
+    assert {"no frame", "cut off", "wrong checksum", "another run", "another life"} <= victim.meter.refused.keys()
+    # The last exchange is the one in which the other may have stopped first.
+    assert len(heard) > 300
+    assert all(rows is not None and np.all(rows == number) for number, rows in heard[:-1])
+
+
+def test_what_a_neighbour_cannot_mean_is_a_failed_link_and_no_more():
+    """Wrong shape, NaN, infinity: well-formed frames of the right life, from the neighbour itself."""
+    where = endpoints(2)
+    pair = [ZenohTransport(me, where, (1 - me,), run="rubbish", patience=5) for me in range(2)]
+    rubbish = {
+        3: np.array([[np.nan, 0.0]]), 5: np.array([[0.0, -np.inf]]), 7: np.ones((2, 2)), 9: np.ones((1, 3)),
+        11: np.ones((1, 2), np.float32),
+    }  # fmt: skip
+    failed, counted = [], []
+
+    def honest():
+        pair[0].meet(0, 1)
+        for number in range(20):
+            if 1 not in pair[0].exchange(number, {1: np.ones((1, 2))}, {1: (1, 2)}):
+                failed.append(number)
+        pair[0].close()
+
+    def other():
+        pair[1].meet(0, 1)
+        for number in range(20):
+            if 0 in pair[1].exchange(number, {0: rubbish.get(number, np.ones((1, 2)))}, {0: (1, 2)}):
+                counted.append(number)
+        pair[1].close()
+
+    at_once(honest, other)
+    assert failed == sorted(rubbish)
+    assert pair[0].meter.refused == {"not finite": 2, "wrong shape": 2, "wrong kind of numbers": 1}
+    # Where the other end had counted already when it was told, it knows that they disagree.
+    assert pair[1].members.surprises == len(set(counted) & rubbish.keys())
+
+
+def test_who_is_silent_is_given_up_and_comes_back():
+    """A process that hangs is not waited for. When it wakes it is behind, by up to as much as it slept; every attempt to go
+    on together makes up for one patience."""
+    where = endpoints(2)
+    pair = [ZenohTransport(me, where, (1 - me,), run="nap", patience=0.4) for me in range(2)]
+    counted = [[], []]
+
+    def live(me):
+        pair[me].meet(0, 1)
+        for number in range(250):
+            if me == 1 and number == 10:
+                time.sleep(1.2)
+            counted[me].append((1 - me) in pair[me].exchange(number, {1 - me: np.ones((1, 2))}, {1 - me: (1, 2)}))
+            time.sleep(0.01)
+        pair[me].close()
+
+    at_once(lambda: live(0), lambda: live(1))
+    assert not all(counted[0])
+    assert counted[0][:10] == counted[1][:10] == [True] * 10
+    assert counted[0][-1]
+    assert counted[1][-1]
+    different = sum(a != b for a, b in zip(*counted, strict=True))
+    assert different <= 1, (different, counted)
+
+
+def certificate(folder, name, issuer=None, authority=False):
+    """A key and a certificate for this machine, signed by `issuer` or by itself."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.datetime.now(datetime.UTC)
+    by, sign = (subject, key) if issuer is None else issuer
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(by)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(minutes=5))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
+        .sign(sign, hashes.SHA256())
+    )
+    files = folder / f"{name}.pem", folder / f"{name}-key.pem"
+    files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    files[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
+    return (subject, key), files
+
+
+def test_only_a_valid_certificate_gets_in(tmp_path):
+    ours, (authority, _) = certificate(tmp_path, "authority", authority=True)
+    theirs, _ = certificate(tmp_path, "other", authority=True)
+    good = [TLS(authority, *certificate(tmp_path, f"agent-{me}", ours)[1]) for me in range(2)]
+    wrong = certificate(tmp_path, "intruder", theirs)[1]
+    where = endpoints(3, "tls", "localhost")
+    pair = [ZenohTransport(me, where, (1 - me,), run="secret", tls=good[me]) for me in range(2)]
+
+    def intrude(**tls):
+        """What a stranger with this configuration learns within a second: its peers, tokens and frames."""
+        config = zenoh.Config()
+        settings = {
+            "mode": '"peer"', "connect/endpoints": f'["{where[0]}"]', "scouting/multicast/enabled": "false",
+            "connect/exit_on_failure": "false", "connect/timeout_ms": "-1", "listen/endpoints": "[]",
+        }  # fmt: skip
+        for name, value in settings.items():
+            config.insert_json5(name, value)
+        for name, value in tls.items():
+            config.insert_json5(f"transport/link/tls/{name}", value if isinstance(value, str) else f'"{value}"')
+        heard = []
+        with zenoh.open(config) as session:
+            session.declare_subscriber("**", heard.append, allowed_origin=zenoh.Locality.REMOTE)
+            session.liveliness().declare_subscriber("**", heard.append, history=True)
+            session.put(f"{pair[0]._root}/to/0/1", b"let me in")
+            time.sleep(1.0)
+            return session.info.peers_zid(), heard
+
+    def exchange(each):
+        each.meet(0, 1)
+        for number in range(50):
+            each.exchange(number, {1 - each.me: np.ones((1, 2))}, {1 - each.me: (1, 2)})
+            time.sleep(0.02)
+        each.close()
+
+    attempts = []
+
+    def attack():
+        files = {"connect_certificate": wrong[0], "connect_private_key": wrong[1], "enable_mtls": "true"}
+        attempts.append(intrude(root_ca_certificate=authority))  # no certificate
+        attempts.append(intrude(root_ca_certificate=authority, **files))  # that of another authority
+
+    at_once(lambda: exchange(pair[0]), lambda: exchange(pair[1]), attack)
+    assert attempts == [([], []), ([], [])]
+    assert all(each.meter.refused == {} and each.meter.frames == 50 for each in pair)
+    # The same stranger with a certificate of the right authority does get in: the test can tell.
+    listener = ZenohTransport(0, where, (), run="secret", tls=good[0])
+    files = {"connect_certificate": good[1].certificate, "connect_private_key": good[1].key, "enable_mtls": "true"}
+    peers, _ = intrude(root_ca_certificate=authority, **files)
+    listener.close()
+    assert len(peers) == 1
+
+
+def test_wrong_endpoints_and_files_are_said(tmp_path):
+    with pytest.raises(ValueError, match=r"processes \[1\] have no endpoint"):
+        ZenohTransport(0, {0: "tcp/127.0.0.1:1"}, (1,), run="x")
+    with pytest.raises(ValueError, match="authority of TLS is a file"):
+        TLS(tmp_path / "no", tmp_path / "no", tmp_path / "no")
+    _, (certified, key) = certificate(tmp_path, "authority", authority=True)
+    with pytest.raises(ValueError, match="which anybody can read"):
+        ZenohTransport(0, endpoints(1), (), run="x", tls=TLS(certified, certified, key))
