@@ -72,8 +72,9 @@ def test_survivors_finish_and_the_dead_come_back(tmp_path, number):
     assert np.nonzero(missed)[0].tolist() == [victim]
     assert 0 < missed[victim] < 0.8 * algorithm.horizon, "it did not come back"
     blocks = missed[victim] // (algorithm.block * algorithm.slot)
-    # Each of its two links fails at the survivor's end while it is away, and little longer; two ends rarely disagree.
-    assert 2 * blocks <= faults.failed_links <= 2 * blocks + 40
+    # Each of its two links fails at the survivor's end while it is away (but for the block in which it died, which the other
+    # end may have counted), and little longer; two ends rarely disagree.
+    assert 2 * (blocks - 1) <= faults.failed_links <= 2 * blocks + 40
     assert faults.disagreements <= 2
     assert faults.refused.keys() <= {"wrong round", "another life"}
     points = run.trajectory.actions.reshape(-1, problem.set.dim)

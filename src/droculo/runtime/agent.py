@@ -45,8 +45,9 @@ class Move(NamedTuple):
 class Agent:
     """Agent `me` of a network, with an objective that only you know.
 
-    All agents are made with the same algorithm, network and key. `folder`: where to write every block; an agent that is
-    started again with the same folder goes on from there.
+    All agents are made with the same algorithm, network and key. To make one takes until it has compiled and met its
+    neighbours. `folder`: where to write every block; an agent that is started again with the same folder goes on from
+    there, or, if the others have gone on meanwhile, joins them in the round that they are in.
 
         with Agent(algorithm, network, 2, transport, key=0) as agent:
             while not agent.done:
@@ -99,13 +100,14 @@ class Agent:
             self.journal = Journal(None if folder is None else Path(folder), layout, identity, self.place.reach + 2)
         transport.listener = self.journal.link
         self.round = 0
-        self._met = False
         self._played: Played | None = None
         self._start = 0  # of the slot
         self._answers: dict[int, Any] = {}  # question -> answer
         self._total: Any = None
         self._actions: list[Vector] = []
         self._asked: NDArray[np.int64] | None = None
+        with self._double():
+            self._meet()
 
     @property
     def done(self) -> bool:
@@ -113,14 +115,12 @@ class Agent:
         return self.round >= self.algorithm.horizon
 
     def ask(self) -> Move:
-        """What to do in round `self.round`. The first time, the agent compiles and meets its neighbours."""
+        """What to do in round `self.round`."""
         if self._asked is not None:
             raise RuntimeError(f"round {self.round} was asked for already: tell what was measured (None if nothing).")
         if self.done:
             raise RuntimeError(f"all {self.algorithm.horizon} rounds were played.")
         with self._double():
-            if not self._met:
-                self._meet()
             if self._played is None:
                 self._start = self.round
                 played = _jitted(_plays)(self.algorithm, self.state, jnp.asarray(self.round), self._key, self._length())
@@ -211,7 +211,6 @@ class Agent:
         self._update = lowered.lower(*self._moving(share)).compile()
         block, self.state = meet(self.transport, self.journal, self.algorithm, self.state)
         self.round = block * self.algorithm.block * self.algorithm.slot
-        self._met = True
 
     def _moving(self, total: Any) -> tuple[Any, ...]:
         block = jnp.asarray((self.round - 1) // (self.algorithm.block * self.algorithm.slot))

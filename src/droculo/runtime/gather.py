@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm
+from droculo.precision import double
 from droculo.runtime.journal import COSTS
 from droculo.runtime.part import Part
 from droculo.simulator import Record, Trajectory
@@ -79,7 +80,8 @@ def _ledger(
     algorithm: Algorithm, total: dict[str, Any], played: NDArray, lengths: NDArray, parts: Sequence[Part]
 ) -> Ledger:
     slots = -(-lengths // algorithm.slot)
-    asked = (slots[:, None] * played).sum(axis=0) * questions(algorithm)
+    with double():
+        asked = (slots[:, None] * played).sum(axis=0) * questions(algorithm)
     itemsize = np.dtype(parts[0].entries[0].decisions.dtype).itemsize if parts[0].entries else 8
     return Ledger(
         exchanges=played.sum(axis=0) * algorithm.exchanges,
@@ -109,7 +111,8 @@ def _plays(
             rows = entry.rounds // every
             actions[rows[:, None], here] = entry.actions
             decisions[rows[:, None], here] = entry.decisions
-    start = np.asarray(algorithm.decision(algorithm.init()))
+    with double():
+        start = np.asarray(algorithm.decision(algorithm.init()))
     for agent in np.nonzero(np.isnan(actions).any(axis=(0, 2)))[0]:
         there = ~np.isnan(actions[:, agent, 0])
         last = np.maximum.accumulate(np.where(there, np.arange(len(recorded)), -1))

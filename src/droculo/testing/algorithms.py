@@ -31,7 +31,7 @@ def check_algorithm(
 
     Every action and query lies in K; changing f from round s on changes no action up to s; the same key gives the same
     run bit for bit; renaming the agents permutes the run; identical agents equal the run of one agent alone; states
-    keep their types; exchanges, payload, questions and LOO calls are those really made.
+    keep their types; exchanges, payload, questions and LOO calls are those really made; what is sent is credible.
     """
     rng = np.random.default_rng(seed)
     run = _run(problem, algorithm, network, key)
@@ -141,8 +141,9 @@ def _check_types(algorithm: Algorithm) -> None:
 class _Watching:
     """Ports that write down what passes through them."""
 
-    def __init__(self, problem: Problem | None):
+    def __init__(self, problem: Problem | None, judge: Algorithm | None = None):
         self.problem = problem
+        self.judge = judge
         self.asked = 0
         self.sent: list[int] = []
 
@@ -158,6 +159,9 @@ class _Watching:
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         self.sent.append(sum(leaf.size for leaf in jax.tree.leaves(tree)))
+        assert self.judge is None or bool(self.judge.credible(tree, index)), (
+            f"the algorithm sent, in exchange {index} of an update, what it would not believe of a neighbour (credible)."
+        )
         return tree
 
 
@@ -171,7 +175,7 @@ def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
         algorithm,
         is_leaf=lambda leaf: isinstance(leaf, Set),
     )
-    ports = _Watching(problem)
+    ports = _Watching(problem, judge=algorithm)
     state = counted.init()
     said = [0, 0, 0]
     with jax.disable_jit():

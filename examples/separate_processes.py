@@ -1,0 +1,61 @@
+"""Four processes, each with a taste of its own that it tells nobody, agree on one decision (needs droculo[zenoh]).
+
+Each is asked only how much it likes a point, and talks only to its two neighbours, peer to peer.
+"""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+
+from droculo import Droculo, Scales, feedback, linearizations, networks, sets
+from droculo.experiments.over_zenoh import Field
+from droculo.linearizations import Bounds, Setting
+from droculo.runtime import Agent, ZenohTransport
+
+N, T = 4, 1200
+NETWORK = networks.connect(networks.ring(N))
+SETTING = Setting(sets.Box([0.0] * 3, [1.0] * 3), linearizations.Concave(), Bounds(gradient=4.0, value=3.0))
+
+
+def be_an_agent(me: int, endpoints: dict[int, str], taste: np.ndarray) -> np.ndarray:
+    """One process: whatever it knows of `taste`, nobody else does."""
+
+    def liking(x: np.ndarray) -> float:
+        return -float(np.sum((x - taste) ** 2))
+
+    # Short steps: neighbours average as often as they step, and so stay close together.
+    algorithm = Droculo.design(SETTING, feedback.two_point(), horizon=T, theta=1.0, scales=Scales(step=0.2))
+    transport = ZenohTransport(me, endpoints, tuple(sorted({(me - 1) % N, (me + 1) % N})), run="tastes")
+    with Agent(algorithm, NETWORK, me, transport, key=0) as agent:
+        while not agent.done:
+            action, queries = agent.ask()  # two-point feedback: two points to compare in each round
+            agent.tell([liking(x) for x in queries])
+        return agent.decision()
+
+
+def main() -> None:
+    tastes = np.random.default_rng(1).uniform(0, 1, (N, 3))
+    endpoints = json.dumps(Field.loopback(N).endpoints)
+    agents = [
+        subprocess.Popen(
+            [sys.executable, __file__, str(me), endpoints], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for me in range(N)
+    ]
+    for agent, taste in zip(agents, tastes, strict=True):
+        print(json.dumps(taste.tolist()), file=agent.stdin, flush=True)  # to this one only
+    decisions = np.array([json.loads(agent.communicate()[0]) for agent in agents])
+    for me in range(N):
+        print(f"process {me} would like {np.round(tastes[me], 2)} and decides {np.round(decisions[me], 2)}")
+    print(f"the best for all together is {np.round(tastes.mean(axis=0), 2)}")
+    print(f"no two decisions differ by more than {np.ptp(decisions, axis=0).max():.2f}, tastes by {np.ptp(tastes, axis=0).max():.2f}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        main()
+    else:
+        where = {int(me): endpoint for me, endpoint in json.loads(sys.argv[2]).items()}
+        print(json.dumps(be_an_agent(int(sys.argv[1]), where, np.array(json.loads(input()))).tolist()))
