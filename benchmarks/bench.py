@@ -20,7 +20,7 @@ from typing import Any
 
 import jax
 
-PARTS = ("oracles", "pareto", "exchange", "efficiency", "speed", "lp", "start")
+PARTS = ("oracles", "pareto", "exchange", "efficiency", "speed", "lp", "start", "processes")
 SECTIONS = (*PARTS, "accelerator")
 
 
@@ -50,6 +50,10 @@ def run(name: str, quick: bool, out: Path | None) -> Any:
         from lp_oracle import measure_lp
 
         return measure_lp(quick)
+    if name == "processes":
+        from processes import measure_processes
+
+        return measure_processes(quick)
     from start import measure_start
 
     return measure_start(quick)

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from droculo import Droculo, Scales, feedback, linearizations, networks, sets
-from droculo.experiments.over_zenoh import Field
+from droculo.experiments import Field
 from droculo.linearizations import Bounds, Setting
 from droculo.runtime import Agent, ZenohTransport
 
@@ -50,7 +50,9 @@ def main() -> None:
     for me in range(N):
         print(f"process {me} would like {np.round(tastes[me], 2)} and decides {np.round(decisions[me], 2)}")
     print(f"the best for all together is {np.round(tastes.mean(axis=0), 2)}")
-    print(f"no two decisions differ by more than {np.ptp(decisions, axis=0).max():.2f}, tastes by {np.ptp(tastes, axis=0).max():.2f}")
+    print(
+        f"no two decisions differ by more than {np.ptp(decisions, axis=0).max():.2f}, tastes by {np.ptp(tastes, axis=0).max():.2f}"
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import socket
 
 from tests.designs import PROBLEMS, RING, N, design, matchings
 
-from droculo import Droculo, Scales, feedback, networks, oracles
+from droculo import Scales, networks, oracles
 from droculo.algorithms import DMFW, DOBGA, DecBFTRL, MonoDMFW, dpobga
 
 A2 = PROBLEMS["A2"]
@@ -17,11 +17,10 @@ SWAPS = networks.TimeVarying([networks.from_matrix(part) for part in matchings()
 CASES = {
     **{model: (A2, design("A2", model), RING) for model in ("full_information", "semi_bandit", "zeroth_order")},
     **{model: (A2, design("A2", model), RING) for model in ("bandit", "two_point")},
-    "published": (A2, Droculo.published(A2.setting, feedback.full_information(), horizon=16, theta=0.6), RING),
     "DOBGA": (A2, DOBGA.design(A2.setting, horizon=20, scales=BOLD), RING),
     "DPOBGA": (A2, dpobga(A2.setting, horizon=20), RING),
     "DMFW": (A2, DMFW.design(A2.setting, horizon=8, inner=6, scales=BOLD), RING),
-    "Mono-DMFW": (A2, MonoDMFW.design(A2.setting, horizon=30, scales=BOLD), RING),
+    "Mono-DMFW": (A2, MonoDMFW.design(A2.setting, horizon=24, block=6, scales=BOLD), RING),
     "Dec-BFTRL": (A2, DecBFTRL.design(A2.setting, horizon=20, mixing_rate=RING.mixing_rate, scales=BOLD), RING),
     "failing links": (A2, design("A2", "full_information", oracle=oracles.Sharp()), FAILING),
     "changing links": (A2, DOBGA.design(A2.setting, horizon=20, scales=BOLD), SWAPS),

@@ -1,13 +1,13 @@
-"""One process of the tests: plays its part of every case, and leaves what it did.
+"""One of several processes: plays its part of every case, over MPI and then over Zenoh, and leaves what it did.
 
-mpiexec -n 4 python -m tests.runtime.member mpi OUT
-python -m tests.runtime.member zenoh OUT ME ENDPOINTS(json)
+mpiexec -n 4 python -m tests.runtime.member OUT ENDPOINTS(json)
 """
 
 import json
 import sys
 from pathlib import Path
 
+from mpi4py import MPI
 from tests.runtime.cases import CASES, KEY
 
 from droculo import networks
@@ -21,26 +21,22 @@ def leave(folder, part):
     (folder / f"{part.place.me}.json").write_text(json.dumps(vars(part.meter)))
 
 
-def play(transport_to, me, processes, out):
-    star = networks.connect(networks.star(processes))
-    place = place_of(star, split(processes, processes), me)
-    check_transport(transport_to(place, "check"))
+def main():
+    out, where = Path(sys.argv[1]), {int(me): at for me, at in json.loads(sys.argv[2]).items()}
+    world = MPI.COMM_WORLD
+    me, processes = world.Get_rank(), world.Get_size()
+    transports = {
+        "mpi": lambda place, name: MPITransport(world, place.neighbours),
+        "zenoh": lambda place, name: ZenohTransport(me, where, place.neighbours, run=name),
+    }
+    star = place_of(networks.connect(networks.star(processes)), split(processes, processes), me)
+    for make in transports.values():
+        check_transport(make(star, "check"))
     for name, (problem, algorithm, network) in CASES.items():
         place = place_of(network, split(network.n_agents, processes), me)
-        part = take_part(problem, algorithm, network, place, transport_to(place, name), key=KEY)
-        leave(out / name, part)
-
-
-def main():
-    over, out = sys.argv[1], Path(sys.argv[2])
-    if over == "mpi":
-        from mpi4py import MPI
-
-        world = MPI.COMM_WORLD
-        play(lambda place, name: MPITransport(world, place.neighbours), world.Get_rank(), world.Get_size(), out)
-        return
-    me, where = int(sys.argv[3]), {int(k): v for k, v in json.loads(sys.argv[4]).items()}
-    play(lambda place, name: ZenohTransport(me, where, place.neighbours, run=name), me, len(where), out)
+        for over, make in transports.items():  # one program serves both
+            part = take_part(problem, algorithm, network, place, make(place, name), key=KEY)
+            leave(out / over / name, part)
 
 
 if __name__ == "__main__":

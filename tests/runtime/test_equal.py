@@ -16,7 +16,6 @@ from droculo.runtime.part import layout_of
 from droculo.simulator.trajectory import Ledger
 
 ROOT = Path(__file__).parent.parent.parent
-MEMBER = [sys.executable, "-m", "tests.runtime.member"]
 PROCESSES = 4
 
 
@@ -33,32 +32,22 @@ def simulated():
     return run
 
 
-def over_mpi(out):
-    mpiexec = Path(sys.executable).parent / "mpiexec"
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """All cases, by four processes."""
+    out = tmp_path_factory.mktemp("played")
+    mpiexec = str(Path(sys.executable).parent / "mpiexec")
+    member = [sys.executable, "-m", "tests.runtime.member", str(out), json.dumps(endpoints(PROCESSES))]
     done = subprocess.run(
-        [str(mpiexec), "-n", str(PROCESSES), *MEMBER, "mpi", str(out)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=400,
+        [mpiexec, "-n", str(PROCESSES), *member], cwd=ROOT, capture_output=True, text=True, timeout=400
     )
     assert done.returncode == 0, done.stderr
-
-
-def over_zenoh(out):
-    where = json.dumps(endpoints(PROCESSES))
-    words = [[*MEMBER, "zenoh", str(out), str(me), where] for me in range(PROCESSES)]
-    children = [subprocess.Popen(each, cwd=ROOT, stderr=subprocess.PIPE, text=True) for each in words]
-    for child in children:
-        _, said = child.communicate(timeout=400)
-        assert child.returncode == 0, said
-
-
-@pytest.fixture(scope="module", params=[over_mpi, over_zenoh], ids=["mpi", "zenoh"])
-def played(request, tmp_path_factory):
-    out = tmp_path_factory.mktemp(request.param.__name__)
-    request.param(out)
     return out
+
+
+@pytest.fixture(params=["mpi", "zenoh"])
+def played(request, everything):
+    return everything / request.param
 
 
 def parts_of(folder, algorithm, network, processes):

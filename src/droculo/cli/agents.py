@@ -37,9 +37,12 @@ def launch(context: typer.Context, spec: Spec, processes: Processes, over: Carri
     The same files and the same page as droculo run. On several hosts: mpiexec ... droculo agent SPEC, or droculo agent SPEC
     --over zenoh on each.
     """
-    from droculo.experiments import load
+    from droculo.experiments import build, load
+    from droculo.runtime import split
 
     found = load(spec)
+    for cell in found.cells:
+        split(build(cell, found.folder)[1].n_agents, processes)  # too many processes are an error before any is started
     folder = out or Path("results") / f"{spec.stem}-{over}"
     context.obj.keeps = True
     if over is Over.mpi:

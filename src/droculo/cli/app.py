@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(f"{said}{_got(said, words)}{'' if said.endswith('?') else '.'} See droculo --help.")
     except (typer.Abort, KeyboardInterrupt):
         ended = INTERRUPTED
-    except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:
+    except (ValueError, TypeError, ImportError, OSError, RuntimeError, ArithmeticError) as error:
         return complain(str(error))
     if ended == INTERRUPTED:
         kept = (

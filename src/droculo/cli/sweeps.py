@@ -125,6 +125,8 @@ def shown(found: Sweep) -> int:
     for made in _tables(found):
         screen.print(made)
     screen.print("Regret and certificate are per round, means over agents and seeds; costs are per agent.")
+    for line in _processes(found):
+        screen.print(line, soft_wrap=True)
     for cell, why in found.failures:
         complain(f"{cell.label}, T = {cell.horizon}, ended with an error: {why}")
     if found.aged:
@@ -136,6 +138,21 @@ def shown(found: Sweep) -> int:
         screen.print(f"{len(found.missing)} cells were not played yet: droculo resume {found.out}", soft_wrap=True)
     screen.print(f"\nThe page: {page}", soft_wrap=True, markup=False)
     return 1 if found.failures else 0
+
+
+def _processes(found: Sweep) -> list[str]:
+    """What processes of their own have played, and what went wrong."""
+    lines: dict[tuple[str, int], list[int]] = {}
+    names = ["driver", "processes", "missed_rounds", "failed_links", "disagreements"]
+    for driver, processes, *faults in (row.values() for row in found.results.runs.select(names).to_pylist()):
+        if processes is not None:
+            total = lines.setdefault((driver, processes), [0, 0, 0])
+            lines[driver, processes] = [a + b for a, b in zip(total, faults, strict=True)]
+    return [
+        f"Played by {processes} processes over {driver}: {missed} rounds missed by agents, {failed} ends of links failed, "
+        f"{apart} times two ends disagreed."
+        for (driver, processes), (missed, failed, apart) in lines.items()
+    ]
 
 
 def _tables(found: Sweep) -> list[Any]:

@@ -13,6 +13,8 @@ from droculo.experiments.compare import (
 )
 from droculo.experiments.crossover import Pace, Race, measure_crossover, race
 from droculo.experiments.engines import ENGINES, side_by_side
+from droculo.experiments.over_mpi import sweep_over_mpi
+from droculo.experiments.over_zenoh import Field, agent_over_zenoh, sweep_over_zenoh
 from droculo.experiments.play import Rows, play
 from droculo.experiments.readings import Reading, Shelf, measured, read
 from droculo.experiments.rows import BEYOND, FULL, QUICK, ROWS, Row, Size
@@ -36,6 +38,7 @@ __all__ = [
     "Comparison",
     "Contender",
     "Entry",
+    "Field",
     "Measured",
     "NotPossibleError",
     "Outcome",
@@ -54,6 +57,7 @@ __all__ = [
     "Sweep",
     "Swept",
     "Table1",
+    "agent_over_zenoh",
     "build",
     "by_seed",
     "collect",
@@ -73,4 +77,6 @@ __all__ = [
     "side_by_side",
     "spec_of",
     "sweep",
+    "sweep_over_mpi",
+    "sweep_over_zenoh",
 ]

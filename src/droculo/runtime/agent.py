@@ -106,8 +106,12 @@ class Agent:
         self._total: Any = None
         self._actions: list[Vector] = []
         self._asked: NDArray[np.int64] | None = None
-        with self._double():
-            self._meet()
+        try:
+            with self._double():
+                self._meet()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def done(self) -> bool:

@@ -114,8 +114,8 @@ def take_part(
         with wire.rehearsal():  # compile before the neighbours are met: nobody waits for a compiler
             for shape in plan.shapes():
                 step(shape, states, 0)
-        block, states = meet(transport, journal, algorithm, states)
         try:
+            block, states = meet(transport, journal, algorithm, states)
             for number in range(block, plan.blocks):
                 due = time.monotonic() + pace
                 first, shape = number * plan.length, plan.shape(number)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from droculo.later import networkx as nx
 from droculo.networks import Edges, Network, Weights
 from droculo.networks.links import Links, pack
 
@@ -67,6 +67,8 @@ def split(agents: int, processes: int) -> list[Indices]:
 def place_of(network: Network, homes: list[Indices], me: int) -> Place:
     """What process `me` has to know of the network, where process p is the home of the agents `homes[p]`."""
     n = network.n_agents
+    if not 0 <= me < len(homes):
+        raise ValueError(f"there are the processes 0 to {len(homes) - 1}; got {me}.")
     home = np.full(n, -1)
     for process, agents in enumerate(homes):
         home[agents] = process

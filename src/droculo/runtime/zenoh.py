@@ -202,7 +202,9 @@ class ZenohTransport(Transport):
 
     def _send(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
-            self.meter.control += self._put(frame)
+            sent = self._put(frame)
+            with self.changed:  # two threads send
+                self.meter.control += sent
 
     def _put(self, frame: Frame) -> bool:
         """Hand a frame to Zenoh; whether it took it. To whom it goes may be gone, which is seen elsewhere."""
@@ -236,10 +238,11 @@ class ZenohTransport(Transport):
 
     def _token(self, sample: Any) -> None:
         name = str(sample.key_expr).rsplit("/", 1)[-1]
-        if not name.isdecimal() or int(name) not in self.members.links:
+        neighbour = next((q for q in self.neighbours if str(q) == name), None)
+        if neighbour is None:
             return
         with self.changed:
-            self.members.token(int(name), sample.kind == self._zenoh.SampleKind.PUT)
+            self.members.token(neighbour, sample.kind == self._zenoh.SampleKind.PUT)
             self.changed.notify_all()
 
 
@@ -254,6 +257,7 @@ def _config(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: 
         "connect/retry": {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor": 1.5},
         "scouting/multicast/enabled": False,
         "scouting/gossip/enabled": False,
+        "transport/link/rx/max_message_size": MOST,
     }
     if tls is not None:
         settings["transport/link/tls"] = tls.described()
