@@ -28,10 +28,13 @@ def be_an_agent(me: int, endpoints: dict[int, str], taste: np.ndarray) -> np.nda
     # Short steps: neighbours average as often as they step, and so stay close together.
     algorithm = Droculo.design(SETTING, feedback.two_point(), horizon=T, theta=1.0, scales=Scales(step=0.2))
     transport = ZenohTransport(me, endpoints, tuple(sorted({(me - 1) % N, (me + 1) % N})), run="tastes")
+    earned = 0.0
     with Agent(algorithm, NETWORK, me, transport, key=0) as agent:
         while not agent.done:
-            action, queries = agent.ask()  # two-point feedback: two points to compare in each round
-            agent.tell([liking(x) for x in queries])
+            action, queries = agent.ask()
+            earned += liking(action)  # what the round is worth
+            agent.tell([liking(x) for x in queries])  # two-point feedback: two points to compare in each round
+        print(f"process {me}: the average round was worth {earned / T:.3f}", file=sys.stderr)
         return agent.decision()
 
 

@@ -22,7 +22,7 @@ from droculo.runtime import Hub, MemoryTransport, gather, place_of, split, take_
 from droculo.runtime.journal import Entry, Journal, Layout, read_entries
 from droculo.runtime.part import layout_of
 
-#: how many runs with a death to try; each takes half a minute
+#: how many runs with a death to try; each takes three quarters of a minute
 KILLS = int(os.environ.get("DROCULO_KILLS", "1"))
 DROCULO = [sys.executable, "-m", "droculo"]
 AGENTS = 8
@@ -30,7 +30,7 @@ SPEC = f"""
 problems = {{ name = "top-b", agents = {AGENTS}, dim = 6 }}
 networks = "ring"
 algorithms = {{ name = "droculo", feedback = "full-information", theta = 0.5, oracle = "sharp" }}
-horizons = 3600
+horizons = 6400
 """
 
 
@@ -43,7 +43,7 @@ def test_survivors_finish_and_the_dead_come_back(tmp_path, number):
     spec = load(file)
     (cell,) = spec.cells
     field = tmp_path / "field.toml"
-    field.write_text(Field.loopback(AGENTS, pace=0.3, patience=10.0).written())
+    field.write_text(Field.loopback(AGENTS, pace=0.4, patience=10.0).written())
     victim = chance.randrange(AGENTS)
 
     def start(me):
@@ -75,7 +75,7 @@ def test_survivors_finish_and_the_dead_come_back(tmp_path, number):
     # Each of its two links fails at the survivor's end while it is away (but for the block in which it died, which the other
     # end may have counted), and little longer; two ends rarely disagree.
     assert 2 * (blocks - 1) <= faults.failed_links <= 2 * blocks + 40
-    assert faults.disagreements <= 2
+    assert faults.disagreements <= 4
     assert faults.refused.keys() <= {"wrong round", "another life"}
     points = run.trajectory.actions.reshape(-1, problem.set.dim)
     assert all(bool(problem.set.contains(x, 1e-9)) for x in points[::97])

@@ -24,7 +24,7 @@ class Faults:
 
     missed_rounds: NDArray[np.int64]  # (N,): rounds in which an agent did not play
     failed_links: int  # (end of a link, exchange) pairs that did not count although the network has the link up
-    disagreements: int  # (link, exchange) pairs that one end counted and the other did not, where both took part
+    disagreements: int  # (link, exchange) pairs that one end counted and the other did not, or died without a trace of
     refused: dict[str, int]  # reason -> frames that were received and not used
 
 
@@ -133,6 +133,7 @@ def _links(parts: Sequence[Part]) -> tuple[int, int]:
                 seen[mine] = entry.counted[:, place]
                 if theirs in seen:
                     disagreements += int(np.sum(seen.pop(theirs) != seen.pop(mine)))
+    disagreements += sum(int(np.sum(counted == 1)) for counted in seen.values())
     return failed, disagreements
 
 

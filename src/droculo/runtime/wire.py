@@ -64,29 +64,28 @@ class Wire:
         self.reset()
 
     def exchange(
-        self, number: Any, up: Any, received: Any, dtype: np.dtype
+        self, number: int, up: NDArray[np.bool_], mine: NDArray
     ) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.bool_]]:
-        """Called from compiled code: rows of the agents elsewhere (as they came from `to_bits`), which of them were heard
-        and which links counted."""
-        place = self.place
-        part = place.parts[int(number) % len(place.parts)]
-        mine = from_bits(np.asarray(received), dtype)
+        """Called from compiled code with the rows of the agents here: those of the agents elsewhere, which of them were
+        heard, and which links counted."""
+        place, dtype = self.place, mine.dtype
+        part = place.parts[number % len(place.parts)]
         rows = np.zeros((len(place.elsewhere), mine.shape[1]), dtype)
         heard = np.zeros(len(place.elsewhere), bool)
-        works = np.asarray(up)[: len(part.ids)] > 0
+        works = up[: len(part.ids)]
         counts = works.copy()
         try:
             if self._rehearsing:
                 counts[:] = False
             elif self.error is None:
-                self._through(int(number), part, works, mine, rows, heard, counts)
+                self._through(number, part, works, mine, rows, heard, counts)
         except (
             BaseException
         ) as error:  # an interruption from the keyboard too: it ends the block, not the compiled program
             self.error = error
             counts[:] = False
         self._count(part, counts, 1)
-        return as_bits(rows), heard, np.pad(counts, (0, place.links.weight.shape[1] - len(counts)))
+        return rows, heard, np.pad(counts, (0, place.links.weight.shape[1] - len(counts)))
 
     def refuse(self, number: Any, incredible: Any) -> NDArray[np.bool_]:
         """Called from compiled code when rows that were heard cannot be true: which links count after all."""
@@ -149,13 +148,3 @@ class Wire:
         inside = part.leads_to < 0
         ends = np.concatenate([part.ours[links], part.theirs[links & inside]])
         self.messages += sign * np.bincount(ends, minlength=len(self.messages))
-
-
-def as_bits(rows: NDArray) -> NDArray:
-    """Doubles as pairs of 32-bit words: in threads of its own JAX would round them to float32."""
-    return rows[..., None].view(np.uint32) if rows.dtype == np.float64 else rows
-
-
-def from_bits(received: NDArray, dtype: np.dtype) -> NDArray:
-    """The way back."""
-    return np.ascontiguousarray(received).view(np.float64)[..., 0] if dtype == np.float64 else received
