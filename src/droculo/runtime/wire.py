@@ -53,6 +53,7 @@ class Wire:
     def reset(self) -> None:
         """Forget what was counted, for the next block."""
         self.messages = np.zeros(len(self.place.agents), np.int64)
+        self._counts = np.zeros(0, bool)  # the links that counted last
         self.counted: list[NDArray[np.int8]] = []  # for each exchange: which neighbours' links counted
 
     @contextmanager
@@ -68,53 +69,53 @@ class Wire:
     ) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.bool_]]:
         """Called from compiled code with the rows of the agents here: those of the agents elsewhere, which of them were
         heard, and which links counted."""
-        place, dtype = self.place, mine.dtype
+        place = self.place
         part = place.parts[number % len(place.parts)]
-        rows = np.zeros((len(place.elsewhere), mine.shape[1]), dtype)
+        rows = np.zeros((len(place.elsewhere), mine.shape[1]), mine.dtype)
         heard = np.zeros(len(place.elsewhere), bool)
-        works = up[: len(part.ids)]
-        counts = works.copy()
+        padded = np.zeros(place.links.weight.shape[1], bool)
+        counts = padded[: len(part.ids)]
+        counts[:] = up[: len(part.ids)]
         try:
-            if self._rehearsing:
+            if self._rehearsing or self.error is not None:
                 counts[:] = False
-            elif self.error is None:
-                self._through(number, part, works, mine, rows, heard, counts)
-        except (
-            BaseException
-        ) as error:  # an interruption from the keyboard too: it ends the block, not the compiled program
+            else:
+                self._through(number, part, mine, rows, heard, counts)
+        except BaseException as error:  # an interruption from the keyboard too: it ends the block, not the program
             self.error = error
             counts[:] = False
         self._count(part, counts, 1)
-        return rows, heard, np.pad(counts, (0, place.links.weight.shape[1] - len(counts)))
+        self._counts = counts.copy()
+        return rows, heard, padded
 
     def refuse(self, number: Any, incredible: Any) -> NDArray[np.bool_]:
-        """Called from compiled code when rows that were heard cannot be true: which links count after all."""
+        """Called from compiled code when rows that were heard cannot be true: which links count after all. All rows of that
+        neighbour came in one frame, and none of them counts."""
         place, exchange = self.place, int(number)
         part = place.parts[exchange % len(place.parts)]
-        last = self.counted[-1]
-        far = part.leads_to >= 0
-        counts = np.where(far, last[part.leads_to] == 1, True) if len(last) else np.ones(len(part.ids), bool)
-        liars = np.unique(part.leads_to[far & np.isin(part.theirs, np.nonzero(np.asarray(incredible))[0])])
-        lost = np.isin(part.leads_to, liars) & counts
+        doubted = (part.leads_to >= 0) & np.isin(part.theirs, np.nonzero(np.asarray(incredible))[0])
+        liars = np.unique(part.leads_to[doubted & self._counts])
+        lost = np.isin(part.leads_to, liars) & self._counts
         for q in liars:
-            if last[q] == 1:
-                self.transport.refuse(exchange, place.neighbours[q], "outside the set")
-                last[q] = 0
+            self.transport.refuse(exchange, place.neighbours[q], "outside the set")
+            self.counted[-1][q] = 0
         self._count(part, lost, -1)
-        return np.pad(~lost, (0, place.links.weight.shape[1] - len(lost)), constant_values=True)
+        kept = np.ones(place.links.weight.shape[1], bool)
+        kept[: len(lost)] = ~lost
+        return kept
 
     def _through(
         self,
         number: int,
         part: Part,
-        works: NDArray[np.bool_],
         mine: NDArray,
         rows: NDArray,
         heard: NDArray[np.bool_],
         counts: NDArray[np.bool_],
     ) -> None:
+        """Fill in what was heard; of the links that are up, in `counts`, strike out those that failed."""
         place = self.place
-        routes = self._routes(number % len(place.parts), part, works)
+        routes = self._routes(number % len(place.parts), part, counts)
         outgoing = {place.neighbours[q]: mine[route.send] for q, route in routes.items()}
         shapes = {place.neighbours[q]: (len(route.fill), mine.shape[1]) for q, route in routes.items()}
         said = self.transport.exchange(number, outgoing, shapes)
@@ -145,6 +146,8 @@ class Wire:
 
     def _count(self, part: Part, links: NDArray[np.bool_], sign: int) -> None:
         """A message for every link that counted, at every end that lives here."""
+        ends = part.ours[links]
         inside = part.leads_to < 0
-        ends = np.concatenate([part.ours[links], part.theirs[links & inside]])
+        if inside.any():
+            ends = np.concatenate([ends, part.theirs[links & inside]])
         self.messages += sign * np.bincount(ends, minlength=len(self.messages))
