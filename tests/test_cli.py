@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from droculo import cli, experiments, report
-from droculo.experiments import Sweep, parse
+from droculo.experiments import Results, Sweep, parse, store
 
 
 def run(*arguments):
@@ -36,8 +36,10 @@ def called(monkeypatch):
     return calls
 
 
+NOTHING = Results(store.table(store.RUNS, []), store.table(store.POINTS, []))
 COMMANDS = (
-    "run", "resume", "report", "show", "new", "list", "plan", "doctor", "table1", "compare", "crossover",
+    "run", "resume", "report", "show", "new", "list", "plan", "doctor", "launch", "agent", "gather", "table1", "compare",
+    "crossover",
 )  # fmt: skip
 
 
@@ -161,10 +163,10 @@ def swept(monkeypatch):
     def sweep(spec, out, **options):
         calls.append(("sweep", spec, out, options))
         options["progress"](1, 1, "dobga")
-        return Sweep(spec, out, None)
+        return Sweep(spec, out, NOTHING)
 
     monkeypatch.setattr(experiments, "sweep", sweep)
-    monkeypatch.setattr(experiments, "collect", lambda out: Sweep(spec, out, None))
+    monkeypatch.setattr(experiments, "collect", lambda out: Sweep(spec, out, NOTHING))
     monkeypatch.setattr(experiments, "spec_of", lambda out: spec)
     monkeypatch.setattr(report, "write_page", lambda sweep, out: calls.append(("page", out)) or out / "report.html")
     monkeypatch.setattr(report, "write_exports", lambda sweep, out: calls.append(("exports", out)))
@@ -211,7 +213,7 @@ def test_a_failed_cell_is_told_and_ends_in_code_1(swept, tmp_path, monkeypatch, 
     file = tmp_path / "mine.toml"
     file.write_text(SPEC.format(""))
     cell = parse(SPEC.format("")).cells[0]
-    failed = lambda spec, out, **_: Sweep(spec, out, None, failures=((cell, "ValueError: no"),))  # noqa: E731
+    failed = lambda spec, out, **_: Sweep(spec, out, NOTHING, failures=((cell, "ValueError: no"),))  # noqa: E731
     monkeypatch.setattr(experiments, "sweep", failed)
     assert run("run", str(file), "--out", str(tmp_path / "out")) == 1
     assert capsys.readouterr().err == "droculo: dobga, T = 16, ended with an error: ValueError: no\n"

@@ -63,7 +63,7 @@ def test_agents_in_loops_of_their_own_equal_the_simulator(model):
 class Nobody(Transport):
     """An agent alone."""
 
-    def meet(self, first, every):
+    def meet(self, first, every, oldest=0, last=0):
         return first
 
     def exchange(self, number, outgoing, shapes):

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from tests.designs import PROBLEMS, design
 
-from droculo import measure, networks, simulate
-from droculo.experiments import build, collect, load
+from droculo import Record, measure, networks, simulate
+from droculo.experiments import build, load
 from droculo.experiments.over_zenoh import Field
 from droculo.experiments.processes import folder_of, read_run
 from droculo.runtime import Hub, MemoryTransport, gather, place_of, split, take_part
@@ -106,16 +106,6 @@ def entries(out, spec, cell, seed, me):
     return list(read_entries(folder_of(out, cell.key(spec.folder), seed, me), layout))
 
 
-#: `droculo agent` without its page, which takes longer than the run
-SWEEP = """
-import sys
-from pathlib import Path
-from droculo.experiments import load
-from droculo.experiments.over_mpi import sweep_over_mpi
-sweep_over_mpi(load(Path(sys.argv[1])), Path(sys.argv[2]))
-"""
-
-
 def wait_for(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
@@ -123,42 +113,44 @@ def wait_for(condition, seconds=120):
         time.sleep(0.02)
 
 
-def test_a_lost_rank_ends_the_job_and_the_job_goes_on_with_the_same_result(tmp_path):
-    file = tmp_path / "spec.toml"
-    file.write_text(
-        'problems = { name = "top-b", agents = 4, dim = 6 }\nnetworks = "ring"\nalgorithms = "dobga"\nhorizons = 2000\n'
-    )
-    spec = load(file)
+#: a rank that plays its half of a long run, and leaves what it played
+RANK = """
+import sys
+from pathlib import Path
+from mpi4py import MPI
+from droculo import networks, problems
+from droculo.algorithms import DOBGA
+from droculo.runtime import MPITransport, place_of, split, take_part
+world, out = MPI.COMM_WORLD, Path(sys.argv[1])
+problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
+ring = networks.connect(networks.ring(4))
+place = place_of(ring, split(4, 2), world.Get_rank())
+algorithm = DOBGA.design(problem.setting, horizon=3000)
+part = take_part(problem, algorithm, ring, place, MPITransport(world, place.neighbours), key=0, folder=out / str(place.me))
+(out / f"{place.me}.done").write_bytes(part.layout.join(part.entries))
+"""
 
+
+def test_a_lost_rank_ends_the_job_and_the_job_goes_on_with_the_same_result(tmp_path):
     def launch(out):
-        words = [
-            str(Path(sys.executable).parent / "mpiexec"),
-            "-n",
-            "2",
-            sys.executable,
-            "-c",
-            SWEEP,
-            str(file),
-            str(out),
-        ]
-        return subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        words = [str(Path(sys.executable).parent / "mpiexec"), "-n", "2", sys.executable, "-c", RANK, str(out)]
+        return subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     whole = launch(tmp_path / "whole")
     killed = launch(tmp_path / "killed")
-    (cell,) = spec.cells
-    journal = folder_of(tmp_path / "killed", cell.key(spec.folder), 0, 1) / "blocks.bin"
+    journal = tmp_path / "killed" / "1" / "blocks.bin"
     wait_for(lambda: journal.exists() and journal.stat().st_size > 20_000)
     (rank,) = [pid for pid in ranks(tmp_path / "killed") if opened(pid, journal)]
     os.kill(rank, signal.SIGKILL)
     assert killed.wait(timeout=60) != 0
-    assert whole.wait(timeout=200) == 0
     assert journal.stat().st_size > 20_000
-    assert not (tmp_path / "killed" / "runs").exists()
-    again = launch(tmp_path / "killed")
-    assert again.wait(timeout=200) == 0
-    assert not journal.exists()  # it is among the results
-    one, other = (collect(tmp_path / name).results.lasting() for name in ("whole", "killed"))
-    assert all(a.equals(b) for a, b in zip(one, other, strict=True))
+    assert whole.wait(timeout=200) == 0
+    assert not list((tmp_path / "killed").glob("*.done"))
+    assert launch(tmp_path / "killed").wait(timeout=200) == 0
+    for me in range(2):
+        one, other = ((tmp_path / name / f"{me}.done").read_bytes() for name in ("whole", "killed"))
+        assert len(one) > 500_000
+        assert one == other
 
 
 def ranks(out):
@@ -239,7 +231,64 @@ def test_a_journal_that_was_cut_anywhere_keeps_what_is_whole(tmp_path):
     (whole / "state-0.bin").write_bytes(b"half")
     assert sorted(again.checkpoints()) == [2, 3]
     again.begin(2)
-    assert [e.block for e in Journal(whole, LAYOUT, "me", states=3).entries] == [0, 1]
+    again.close()
+    once_more = Journal(whole, LAYOUT, "me", states=3)
+    assert [e.block for e in once_more.entries] == [0, 1]
+    assert sorted(once_more.checkpoints()) == [2]  # a state whose block was forgotten would leave that block out
     with pytest.raises(ValueError, match="belongs to a run with another"):
         Journal(whole, LAYOUT, "somebody else", states=3)
     shutil.rmtree(whole)
+
+
+def test_a_full_disk_leaves_whole_records(tmp_path, monkeypatch):
+    journal = Journal(tmp_path, LAYOUT, "me", states=3)
+    journal.begin(0)
+    journal.keep(entry(0), [np.array([0])])
+    write, room = os.write, [10, 0]
+
+    def short(file, data):
+        if not room:
+            return write(file, data)
+        left = room.pop(0)
+        if left == 0:
+            raise OSError("no space left on device")
+        return write(file, bytes(data)[:left])
+
+    monkeypatch.setattr(os, "write", short)
+    with pytest.raises(OSError, match="no space"):
+        journal.keep(entry(1), [np.array([1])])
+    journal.keep(entry(1), [np.array([1])])  # and later there is room again
+    journal.close()
+    assert [e.block for e in Journal(tmp_path, LAYOUT, "me", states=3).entries] == [0, 1]
+
+
+def test_parts_are_put_together_as_they_were_played():
+    """With another record or other rounds they would be put together wrongly, and are not."""
+    problem, algorithm = PROBLEMS["A2"], design("A2", "bandit")
+    alone = networks.connect(networks.single())
+    place = place_of(alone, split(1, 1), 0)
+    part = take_part(problem, algorithm, alone, place, MemoryTransport(Hub(), 0, ()), key=1, record=Record(every=5))
+    gather(algorithm, [part], record=Record(every=5))
+    for options in ({}, {"record": Record(every=5), "rounds": 7}):
+        with pytest.raises(ValueError, match="pass the rounds and the record that it was played with"):
+            gather(algorithm, [part], **options)
+    with pytest.raises(ValueError, match="no parts"):
+        gather(algorithm, [])
+    other = networks.connect(networks.path(2))
+    with pytest.raises(ValueError, match="is one of another network"):
+        take_part(problem, algorithm, other, place, MemoryTransport(Hub(), 0, ()), key=1)
+
+
+def test_another_number_of_rounds_is_another_run(tmp_path):
+    problem, algorithm = PROBLEMS["A2"], design("A2", "bandit")
+    alone = networks.connect(networks.single())
+    place = place_of(alone, split(1, 1), 0)
+
+    def play(rounds):
+        transport = MemoryTransport(Hub(), 0, ())
+        return take_part(problem, algorithm, alone, place, transport, key=1, folder=str(tmp_path), rounds=rounds)
+
+    length = algorithm.block * algorithm.slot
+    play(length + 1)
+    with pytest.raises(ValueError, match="belongs to a run with another"):
+        play(length + 2)

@@ -40,11 +40,16 @@ def launch(spec, out, *words):
 
 
 @pytest.mark.parametrize("over", ["mpi", "zenoh"])
-def test_launch_makes_what_run_makes(spec, simulated, tmp_path, over):
-    done = launch(spec, tmp_path, "-n", "2", "--over", over)
-    assert done.returncode == 0, done.stderr
-    assert "droculo, bandit" in done.stdout
-    assert f"Played by 2 processes over {over}: 0 rounds missed" in done.stdout
+def test_launch_makes_what_run_makes(spec, simulated, tmp_path, capsys, over):
+    if over == "mpi":
+        done = launch(spec, tmp_path, "-n", "2")
+        assert done.returncode == 0, done.stderr
+        shown = done.stdout
+    else:
+        assert main(["launch", str(spec), "-n", "2", "--over", "zenoh", "--out", str(tmp_path)]) == 0
+        shown = capsys.readouterr().out
+    assert "droculo, bandit" in shown
+    assert f"Played by 2 processes over {over}: 0 rounds missed" in shown
     assert (tmp_path / "report.html").stat().st_size > 100_000
     found = collect(tmp_path).results
     for part in ("runs", "points"):
@@ -60,6 +65,9 @@ def test_launch_makes_what_run_makes(spec, simulated, tmp_path, over):
     if over == "zenoh":  # what processes wrote can be gathered anew
         (run,) = (tmp_path / "runs").iterdir()
         run.unlink()
+        for wrong, why in (("1", "2 processes have played this run"), ("3", "another number of processes")):
+            assert main(["gather", str(spec), "-n", wrong, "--out", str(tmp_path)]) == 2
+            assert why in capsys.readouterr().err
         assert main(["gather", str(spec), "-n", "2", "--out", str(tmp_path)]) == 0
         assert run.exists()
 
@@ -116,6 +124,13 @@ def test_a_process_in_the_field_needs_to_know_who_it_is(spec, tmp_path, capsys):
             "there is no file",
         ),
         ('[endpoints]\n0 = "tls/a:1"\n[tls]\nauthority = "no.pem"', "missing 2 required"),
+        ("[endpoints]", "gives each process 0, 1, ... its endpoint"),
+        ("[endpoints]\n0 = 7447", "an endpoint is 'tcp/host:port'"),
+        ('[endpoints]\n0 = "tcp/a:1"\n1 = "tcp/a:1"', "two processes have the same endpoint"),
+        ('[endpoints]\n0 = "tls/a:1"', "needs certificates"),
+        ('patience = inf\n[endpoints]\n0 = "tcp/a:1"', "patience is a number of seconds; got inf"),
+        ('gathering = 0\n[endpoints]\n0 = "tcp/a:1"', "gathering is above zero"),
+        ('config = 3\n[endpoints]\n0 = "tcp/a:1"', "config is the name of a file"),
         ("endpoints = [", "cannot be read as a field"),
     ],
 )

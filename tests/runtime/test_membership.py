@@ -5,6 +5,7 @@ import pytest
 
 from droculo.runtime.frames import Frame, Kind
 from droculo.runtime.membership import Membership
+from droculo.runtime.transport import NEVER
 
 RUN = b"12345678"
 LINKS = {0: (1, 2), 1: (0, 2), 2: (0, 1)}
@@ -26,8 +27,7 @@ class World:
     def start(self, me, first=0):
         self.lives += 1
         new = Membership(me, LINKS[me], RUN, self.lives)
-        new.first = new.next = first
-        new.every = self.every
+        new.meet(first, self.every, oldest=first // 2 // self.every * self.every, last=NEVER)
         self.members[me] = new
         for q in LINKS[me]:
             if q in self.members:
@@ -62,7 +62,7 @@ class World:
     def step(self, me):
         """A process does the next thing: announce itself, begin, or go through an exchange, whoever may be missing."""
         member = self.members[me]
-        self.send(member.announce())
+        self.send(member.announce() + member.lower())
         if not member.begun:
             if member.ready():
                 member.begin()
@@ -73,8 +73,10 @@ class World:
         member.settle(number)
 
     def quiet(self):
-        while self.deliver():
-            pass
+        for _ in range(1000):
+            if not self.deliver():
+                return
+        raise AssertionError("they never stop talking")
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -98,7 +100,7 @@ def test_two_ends_agree_from_when_their_link_counts(seed):
     for _ in range(30):
         for me in LINKS:
             world.quiet()
-            world.send(world.members[me].announce())
+            world.send(world.members[me].announce() + world.members[me].lower())
             world.quiet()
             if not world.members[me].begun and world.members[me].ready():
                 world.members[me].begin()
@@ -114,7 +116,9 @@ def test_two_ends_agree_from_when_their_link_counts(seed):
 
 
 def member(me=0, neighbours=(1,), session=5):
-    return Membership(me, neighbours, RUN, session)
+    made = Membership(me, neighbours, RUN, session)
+    made.meet(0, 1, 0, 10_000)
+    return made
 
 
 def agreed(since=0):
@@ -135,7 +139,8 @@ def test_rows_of_the_wrong_round_or_life_are_refused():
     assert one.receive(rows(8))[1] == "wrong round"
     assert one.receive(rows(9))[1] is None
     assert one.receive(rows(9))[1] == "twice"
-    assert one.receive(rows(1000))[1] == "wrong round"
+    assert one.receive(rows(10_001))[1] == "wrong round"
+    assert one.receive(rows(9_000))[1] is None  # links that are idle keep nobody in step
     assert one.receive(rows(10, session=78))[1] == "another life"
     assert one.receive(rows(10, sender=5))[1] == "not a neighbour"
     assert one.receive(rows(10, receiver=3))[1] == "not a neighbour"
@@ -174,3 +179,56 @@ def test_what_a_dead_neighbour_sent_may_be_used_and_nothing_more_is_waited_for()
     other.next = 5
     other.token(1, False)
     assert not other.links[1].counts(4)
+
+
+def test_nobody_is_answered_before_it_is_known_where_one_begins():
+    one = Membership(0, (1,), RUN, 5)
+    join = Frame(Kind.JOIN, RUN, 77, 1, 0, 0)
+    assert one.receive(join) == ([], None)
+    assert one.links[1].since is None
+    one.meet(6, 2, 4, 100)
+    (answer,), why = one.receive(Frame(Kind.JOIN, RUN, 77, 1, 0, 8, further=6 << 1))
+    assert why is None
+    assert (answer.kind, answer.exchange) == (Kind.WELCOME, 6)  # the earlier start: both can go back to it
+    other = Membership(0, (1,), RUN, 5)
+    other.meet(6, 2, 4, 100)
+    (answer,), _ = other.receive(Frame(Kind.JOIN, RUN, 77, 1, 0, 20, further=18 << 1))
+    assert answer.exchange == 20  # it cannot go back so far
+
+
+def test_a_stranger_cannot_take_the_place_of_a_neighbour_that_is_there():
+    one = agreed()
+    one.next = 5
+    assert one.receive(Frame(Kind.JOIN, RUN, 1234, 1, 0, 0))[1] == "another life"
+    assert one.receive(Frame(Kind.WELCOME, RUN, 1234, 1, 0, 50))[1] == "another life"
+    assert one.links[1].session == 77
+    one.token(1, False)  # now it can: it came back
+    one.token(1, True)
+    (answer,), why = one.receive(Frame(Kind.JOIN, RUN, 1234, 1, 0, 0))
+    assert (answer.exchange, why) == (5, None)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_numbers_beyond_the_run_are_refused(kind):
+    one = agreed()
+    assert one.receive(Frame(kind, RUN, 77, 1, 0, 2**63))[1] == "wrong round"
+
+
+def test_who_is_ahead_says_where_two_running_processes_go_on():
+    """The answer comes when the asker is past it: it names its own next exchange, once, and waits there."""
+    one, other = agreed(), Membership(1, (0,), RUN, 77)
+    other.meet(0, 1, 0, 10_000)
+    other.token(0, True)
+    other.links[0].agree(0, 5, begun=True)
+    other.begin()
+    one.next, other.next = 500, 20
+    one.links[1].end()
+    other.links[0].end()
+    (join,) = one.announce()
+    assert other.receive(join) == ([], None)
+    (welcome,) = other.answer()
+    one.next = welcome.exchange + 100
+    (again,), _ = one.receive(welcome)
+    assert (again.kind, again.exchange) == (Kind.WELCOME, one.next)
+    assert other.receive(again) == ([], None)
+    assert one.links[1].since == other.links[0].since == one.next

@@ -137,7 +137,7 @@ def malformed(rng, run):
     rows = rng.standard_normal((1, 2))
     good = Frame(Kind(int(rng.integers(1, 7))), run, int(rng.integers(2**62)), 1, 0, int(rng.integers(400)), rows=rows)
     data = bytearray(good.encode())
-    kind = rng.integers(6)
+    kind = rng.integers(7)
     if kind == 0:
         return rng.bytes(int(rng.integers(0, 300)))
     if kind == 1:
@@ -149,6 +149,11 @@ def malformed(rng, run):
         return bytes(data) + rng.bytes(int(rng.integers(1, 100)))
     if kind == 4:
         return Frame(Kind.ROWS, rng.bytes(8), 1, 1, 0, 3, rows=rows).encode()
+    if kind == 5:  # words of a life that nothing was agreed with
+        word = Kind(int(rng.integers(2, 8)))
+        return Frame(
+            word, run, int(rng.integers(2**62)), 1, 0, int(rng.integers(400)), int(rng.integers(2**62))
+        ).encode()
     return Frame(Kind.ROWS, run, int(rng.integers(2**62)), 1, 0, int(rng.integers(400)), rows=rows).encode()
 
 
@@ -258,6 +263,138 @@ def test_who_is_silent_is_given_up_and_comes_back():
     assert different <= 1, (different, counted)
 
 
+ONE, SHAPE = np.ones((1, 2)), (1, 2)
+
+
+def over(near, **options):
+    where = endpoints(len(near))
+    return {me: ZenohTransport(me, where, tuple(q), run="test", **options) for me, q in near.items()}
+
+
+def test_links_that_are_often_idle_lose_nothing():
+    """A link that is down keeps nobody in step: a neighbour may be many exchanges ahead, and its rows must wait."""
+    size, exchanges = 5, 150
+    near = {me: [q for q in (me - 1, me + 1) if 0 <= q < size] for me in range(size)}
+    up = np.random.default_rng(3).uniform(size=(exchanges, size)) < 0.3  # link (i, i + 1)
+    transports, lost = over(near), []
+
+    def live(me):
+        rng = np.random.default_rng(me)
+        transports[me].meet(0, 1)
+        for number in range(exchanges):
+            using = [q for q in near[me] if up[number, min(me, q)]]
+            heard = transports[me].exchange(number, dict.fromkeys(using, ONE), dict.fromkeys(using, SHAPE))
+            lost.extend((me, q, number) for q in using if q not in heard)
+            time.sleep(rng.uniform(0, 0.004))
+        transports[me].close()
+
+    at_once(*(lambda me=me: live(me) for me in range(size)))
+    assert lost == []
+    assert all(each.meter.refused == {} for each in transports.values())
+
+
+def test_one_that_hangs_does_not_make_its_neighbours_neighbours_late():
+    """Who waits for one that hangs says that it waits, and is waited for."""
+    near = {0: [1], 1: [0, 2], 2: [1, 3], 3: [2]}
+    transports, failed = over(near, patience=0.6), []
+
+    def live(me):
+        transports[me].meet(0, 1)
+        for number in range(40):
+            if me == 3 and number == 10:
+                time.sleep(1.5)
+            heard = transports[me].exchange(number, dict.fromkeys(near[me], ONE), dict.fromkeys(near[me], SHAPE))
+            failed.extend((me, q) for q in near[me] if q not in heard)
+        transports[me].close()
+
+    at_once(*(lambda me=me: live(me) for me in near))
+    assert set(failed) <= {(2, 3), (3, 2)}
+    assert (2, 3) in failed
+
+
+def test_nobody_is_waited_for_before_it_has_met():
+    """A transport is made before its process has compiled; until it meets, its neighbours wait for it without an exchange."""
+    pair = over({0: [1], 1: [0]}, patience=0.5)
+    counted = []
+
+    def live(me):
+        time.sleep(1.2 * me)
+        pair[me].meet(0, 1)
+        for number in range(10):
+            counted.append((1 - me) in pair[me].exchange(number, {1 - me: ONE}, {1 - me: SHAPE}))
+        pair[me].close()
+
+    at_once(lambda: live(0), lambda: live(1))
+    assert counted == [True] * 20
+
+
+@pytest.mark.parametrize(("firsts", "oldest", "start"), [((6, 5, 4), 2, 4), ((30, 5, 5), 5, 5)])
+def test_all_that_start_again_go_back_to_the_one_that_is_furthest_behind(firsts, oldest, start):
+    near = {0: [1], 1: [0, 2], 2: [1]}
+    transports, starts = over(near), {}
+
+    def live(me):
+        starts[me] = transports[me].meet(firsts[me], 1, oldest if firsts[me] < 30 else 28, 100)
+
+    at_once(*(lambda me=me: live(me) for me in near))
+    assert (starts[1], starts[2]) == (start, start)
+    assert starts[0] == (start if firsts[0] < 30 else 30)  # who cannot go back goes on where it can
+    for each in transports.values():
+        each.session.close()
+
+
+def test_who_comes_back_agrees_with_lower_and_higher_neighbours():
+    near = {0: [1], 1: [0, 2], 2: [1]}
+    where = endpoints(3)
+    lives = {me: ZenohTransport(me, where, tuple(near[me]), run="back", gathering=0.5, patience=8) for me in (0, 2)}
+    stop, agreed = threading.Event(), []
+
+    def live(me):
+        number = lives[me].meet(0, 1)
+        while not stop.is_set():
+            lives[me].exchange(number, dict.fromkeys(near[me], ONE), dict.fromkeys(near[me], SHAPE))
+            number += 1
+            time.sleep(0.01)
+        lives[me].session.close()
+
+    def come_and_go():
+        time.sleep(1.0)
+        for _ in range(2):
+            middle = ZenohTransport(1, where, (0, 2), run="back", patience=8)
+            number = middle.meet(0, 1)
+            agreed.append({q for q, link in middle.members.links.items() if link.since is not None})
+            for k in range(number, number + 5):
+                middle.exchange(k, dict.fromkeys((0, 2), ONE), dict.fromkeys((0, 2), SHAPE))
+            middle.session.close()  # and it is dead
+            time.sleep(1.0)
+        stop.set()
+
+    at_once(lambda: live(0), lambda: live(2), come_and_go)
+    assert agreed == [{0, 2}, {0, 2}]
+
+
+def test_two_that_run_at_different_speeds_find_together_again_without_shouting():
+    pair = over({0: [1], 1: [0]}, patience=0.5)
+    last = {}
+
+    def live(me):
+        pair[me].meet(0, 1)
+        number, until = 0, time.monotonic() + 6
+        while time.monotonic() < until:
+            if me == 1 and number == 20:
+                time.sleep(1.0)
+            last[me] = (1 - me) in pair[me].exchange(number, {1 - me: ONE}, {1 - me: SHAPE})
+            number += 1
+            time.sleep(0.001 if me == 0 else 0.02)
+            if number == 400:
+                break
+        pair[me].session.close()
+
+    at_once(lambda: live(0), lambda: live(1))
+    assert last[1]
+    assert sum(each.meter.control for each in pair.values()) < 200
+
+
 def certificate(folder, name, issuer=None, authority=False):
     """A key and a certificate for this machine, signed by `issuer` or by itself."""
     from cryptography import x509
@@ -345,6 +482,16 @@ def test_only_a_valid_certificate_gets_in(tmp_path):
 def test_wrong_endpoints_and_files_are_said(tmp_path):
     with pytest.raises(ValueError, match=r"processes \[1\] have no endpoint"):
         ZenohTransport(0, {0: "tcp/127.0.0.1:1"}, (1,), run="x")
+    here = endpoints(1)
+    taken = ZenohTransport(0, here, (), run="x")
+    with pytest.raises(ValueError, match="Is the port in use"):
+        ZenohTransport(0, here, (), run="x")
+    taken.close()
+    for endpoint in ("7447", 7447):
+        with pytest.raises(ValueError, match="an endpoint is 'tcp/host:port'"):
+            ZenohTransport(0, {0: endpoint}, (), run="x")
+    with pytest.raises(ValueError, match="patience is a number of seconds"):
+        ZenohTransport(0, endpoints(1), (), run="x", patience=float("inf"))
     with pytest.raises(ValueError, match="authority of TLS is a file"):
         TLS(tmp_path / "no", tmp_path / "no", tmp_path / "no")
     _, (certified, key) = certificate(tmp_path, "authority", authority=True)

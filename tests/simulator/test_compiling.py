@@ -30,20 +30,20 @@ def test_what_is_short(horizon, theta, agents, short):
 
 def test_a_compiler_that_does_not_know_the_options_is_left_alone(monkeypatch):
     monkeypatch.setattr(compiling, "HASTE", {"no_such_option": True})
-    compiling._understood.cache_clear()
+    compiling.understood.cache_clear()
     try:
-        assert compiling._understood() is None
+        assert compiling.understood() is None
     finally:
-        compiling._understood.cache_clear()
+        compiling.understood.cache_clear()
 
 
 def test_an_accelerator_is_left_alone(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    compiling._understood.cache_clear()
+    compiling.understood.cache_clear()
     try:
-        assert compiling._understood() is None
+        assert compiling.understood() is None
     finally:
-        compiling._understood.cache_clear()
+        compiling.understood.cache_clear()
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -90,9 +90,9 @@ def agent(
 
 
 def gather(context: typer.Context, spec: Spec, processes: Processes, out: Out = None) -> int:
-    """Make results and page from what processes over Zenoh have written.
+    """Results and page from what processes wrote.
 
-    Bring the folders `processes` of all hosts together in one folder of results first. What was gathered before is
+    For processes over Zenoh. Bring the folders `processes` of all hosts together in one folder of results first. What was gathered before is
     gathered again.
     """
     from droculo.experiments import collect, load

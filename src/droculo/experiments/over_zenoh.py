@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ from droculo.experiments.store import Store
 from droculo.experiments.sweep import Progress, Sweep, begin, collect
 from droculo.experiments.whole_files import write_whole
 from droculo.runtime import TLS, ZenohTransport, place_of, split, take_part
+from droculo.runtime.zenoh import check_endpoint
 
 _KEYS = ("endpoints", "tls", "patience", "gathering", "pace", "config")
 
@@ -46,20 +49,32 @@ class Field:
             if key not in _KEYS:
                 raise SpecError(f"{path}: a field has no {key!r}; it has {', '.join(_KEYS)}.")
         endpoints = given.pop("endpoints", None)
-        if not isinstance(endpoints, dict) or sorted(endpoints) != sorted(map(str, range(len(endpoints)))):
+        if (
+            not isinstance(endpoints, dict)
+            or not endpoints
+            or sorted(endpoints) != sorted(map(str, range(len(endpoints))))
+        ):
             raise SpecError(
                 f"{path}: endpoints is a table that gives each process 0, 1, ... its endpoint, such as "
                 f'0 = "tcp/10.0.0.1:7447"; got {endpoints!r}.'
             )
         for key in ("patience", "gathering", "pace"):
-            value = given.get(key, 0.0)
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            value = given.get(key, 1.0)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
                 raise SpecError(f"{path}: {key} is a number of seconds; got {value!r}.")
+            if key != "pace" and value == 0:
+                raise SpecError(f"{path}: {key} is above zero; got {value!r}.")
         try:
             tls = _tls(given.pop("tls", None), path.parent)
+            for endpoint in endpoints.values():
+                check_endpoint(endpoint, tls is not None)
         except (TypeError, ValueError) as error:
             raise SpecError(f"{path}: {error}") from None
+        if len(set(endpoints.values())) < len(endpoints):
+            raise SpecError(f"{path}: two processes have the same endpoint; give each its own.")
         if "config" in given:
+            if not isinstance(given["config"], str):
+                raise SpecError(f"{path}: config is the name of a file; got {given['config']!r}.")
             given["config"] = path.parent / given["config"]
         return cls({int(name): endpoint for name, endpoint in endpoints.items()}, tls, **given, text=text)
 
@@ -168,10 +183,14 @@ def _launch(file: Path, out: Path, cell: int, seed: int, processes: int, folder:
                 subprocess.Popen([sys.executable, "-m", "droculo", "agent", *words], stdout=log, stderr=log)
             )
             log.close()
-        failed = [me for me, child in enumerate(children) if child.wait() != 0]
+        failed: list[int] = []
+        while not failed and any(child.poll() is None for child in children):  # one that fails ends them all, at once
+            time.sleep(0.05)
+            failed = [me for me, child in enumerate(children) if child.poll() not in (None, 0)]
     finally:
         for child in children:
             child.kill()
+            child.wait()
     if failed:
         last = (folder / f"process-{failed[0]:05d}.log").read_text(errors="replace").strip().splitlines()
         raise RuntimeError(

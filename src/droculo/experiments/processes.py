@@ -49,6 +49,9 @@ def read_run(out: Path, spec: Spec, cell: Cell, seed: int, processes: int) -> To
     """The run that the journals of all processes tell of; a process that never wrote is one that never played."""
     _, network, algorithm = build(cell, spec.folder)
     homes = split(network.n_agents, processes)
+    there = len(list(folder_of(out, cell.key(spec.folder), seed).glob("process-*/about.json")))
+    if there > processes:
+        raise StoreError(f"{there} processes have played this run, and {processes} are to be gathered: say -n {there}.")
     parts = []
     for me in range(processes):
         folder = folder_of(out, cell.key(spec.folder), seed, me)
@@ -59,6 +62,13 @@ def read_run(out: Path, spec: Spec, cell: Cell, seed: int, processes: int) -> To
             meter = Meter(**told)
         place = place_of(network, homes, me)
         layout = layout_of(algorithm, place)
+        if (folder / "about.json").exists():
+            told = json.loads((folder / "about.json").read_text())
+            if any(told.get(name) != value for name, value in asdict(layout).items()):
+                raise StoreError(
+                    f"{folder} was written by one of another number of processes: it has {told.get('agents')} agents, and one "
+                    f"of {processes} processes has {layout.agents}. Say with -n how many there were."
+                )
         parts.append(Part(place, tuple(read_entries(folder, layout)), meter, seconds, layout))
     if not any(part.entries for part in parts):
         raise StoreError(f"{folder_of(out, cell.key(spec.folder), seed)} holds no journal of any process of this run.")

@@ -213,7 +213,9 @@ class Agent:
         share = _jitted(_hears)(self.algorithm, self.state, start, self._key, length, nothing)
         lowered: Any = _jitted(_moves)
         self._update = lowered.lower(*self._moving(share)).compile()
-        block, self.state = meet(self.transport, self.journal, self.algorithm, self.state)
+        blocks = -(-self.algorithm.horizon // (self.algorithm.block * self.algorithm.slot))
+        self.transport.largest = 8 * self.algorithm.payload
+        block, self.state = meet(self.transport, self.journal, self.algorithm, self.state, blocks)
         self.round = block * self.algorithm.block * self.algorithm.slot
 
     def _moving(self, total: Any) -> tuple[Any, ...]:

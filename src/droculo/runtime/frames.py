@@ -33,11 +33,12 @@ class Kind(IntEnum):
     """What a frame says."""
 
     ROWS = 1  # "here are my rows of this exchange"
-    JOIN = 2  # "I am here, and would begin with this exchange" (further: 1 if I have begun)
+    JOIN = 2  # "I am here, and would begin with this exchange" (further: 1 if I have begun, else twice the exchange I can go back to)
     WELCOME = 3  # "our link counts from this exchange on"
     DROP = 4  # "our link does not count from this exchange on"
     SKIP = 5  # "our link does not count in this exchange"
     BYE = 6  # "I am finished; this exchange I would not come to"
+    WAIT = 7  # "I am here, and wait for others"
 
 
 @dataclass(frozen=True)

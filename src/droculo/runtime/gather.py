@@ -45,11 +45,14 @@ def gather(
     a dead agent stands still. `Faults.missed_rounds` counts them.
     """
     rounds, record = rounds or algorithm.horizon, record or Record()
+    if not parts:
+        raise ValueError("there are no parts to put together.")
     agents = np.concatenate([part.place.agents for part in parts])
     if not np.array_equal(np.sort(agents), np.arange(len(agents))):
         raise ValueError(f"the parts hold agents {np.sort(agents).tolist()}: each of 0, 1, ... must be there once.")
     length = algorithm.block * algorithm.slot
     blocks = -(-rounds // length)
+    _check_recorded(parts, blocks, length, rounds, record.every)
     costs = np.zeros((blocks, len(COSTS), len(agents)), np.int64)
     played = np.zeros((blocks, len(agents)), np.int64)
     for part in parts:
@@ -76,13 +79,26 @@ def gather(
     return Together(trajectory, Faults(missed, *_links(parts), _refused(parts)))
 
 
+def _check_recorded(parts: Sequence[Part], blocks: int, length: int, rounds: int, every: int) -> None:
+    """Parts must have been played with the rounds and the record that they are put together with."""
+    for part in parts:
+        for entry in part.entries:
+            first, last = entry.block * length, min((entry.block + 1) * length, rounds)
+            expected = np.arange(-(-first // every) * every, last, every) if every else np.zeros(0, np.int64)
+            if entry.block >= blocks or not np.array_equal(entry.rounds, expected):
+                raise ValueError(
+                    f"process {part.place.me} has not recorded block {entry.block} of a run of {rounds} rounds with "
+                    f"Record(every={every}): pass the rounds and the record that it was played with."
+                )
+
+
 def _ledger(
     algorithm: Algorithm, total: dict[str, Any], played: NDArray, lengths: NDArray, parts: Sequence[Part]
 ) -> Ledger:
     slots = -(-lengths // algorithm.slot)
     with double():
         asked = (slots[:, None] * played).sum(axis=0) * questions(algorithm)
-    itemsize = np.dtype(parts[0].entries[0].decisions.dtype).itemsize if parts[0].entries else 8
+    itemsize = np.dtype(parts[0].layout.dtype).itemsize
     return Ledger(
         exchanges=played.sum(axis=0) * algorithm.exchanges,
         messages=total["messages"],
@@ -102,7 +118,7 @@ def _plays(
 ) -> tuple[NDArray[np.int64], NDArray, NDArray]:
     """Recorded rounds, actions and decisions, with what was missed filled in."""
     recorded = np.arange(0, rounds, every) if every else np.zeros(0, np.int64)
-    dtype = parts[0].entries[0].actions.dtype if parts[0].entries else np.dtype(np.float64)
+    dtype = np.dtype(parts[0].layout.dtype)
     actions = np.full((len(recorded), agents, algorithm.domain.dim), np.nan, dtype)
     decisions = actions.copy()
     for part in parts:

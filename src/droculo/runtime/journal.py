@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 COSTS = ("messages", "loo_calls", "unmet", "projections", "separations")
-_HEAD = struct.Struct("<II")  # length and checksum of what follows
+_HEAD = struct.Struct("<QI")  # length and checksum of what follows
 
 
 class Entry(NamedTuple):
@@ -70,6 +70,8 @@ class Layout:
             count = int(np.prod(shape))
             parts.append(np.frombuffer(data, dtype, count, at).reshape(shape))
             at += parts[-1].nbytes
+        if at != len(data):
+            raise ValueError(f"a record of {len(data)} bytes does not have the shapes {self}: it is of another run.")
         return Entry(block, *parts)
 
 
@@ -105,33 +107,43 @@ class Journal:
             half.write_text(json.dumps(about))
             half.replace(owner)
 
-    def checkpoints(self) -> dict[int, list[NDArray]]:
-        """Block to begin with -> the leaves of the states before it, as bytes."""
-        found = {}
-        for file in sorted(self.folder.glob("state-*.bin")) if self.folder is not None else ():
+    def checkpoints(self) -> dict[int, NDArray[np.uint8]]:
+        """Block to begin with -> the states before it, as bytes. Only where the block before it was written too."""
+        found, played = {}, {entry.block for entry in self.entries}
+        for file in self._states():
             data = _checked(file.read_bytes())
             if data is not None:
-                found[int(np.frombuffer(data, np.int64, 1)[0])] = [np.frombuffer(data, np.uint8, offset=8)]
+                block = int(np.frombuffer(data, np.int64, 1)[0])
+                if block - 1 in played:
+                    found[block] = np.frombuffer(data, np.uint8, offset=8)
         return found
 
     def begin(self, block: int) -> None:
         """Forget what was played from this block on: it is played again."""
         self.entries = [entry for entry in self.entries if entry.block < block]
-        if self.folder is not None:
-            half = self.folder / "blocks.part"
-            half.write_bytes(self.layout.join(self.entries))
-            half.replace(self.folder / "blocks.bin")
-            self._file = os.open(self.folder / "blocks.bin", os.O_WRONLY | os.O_APPEND)
+        if self.folder is None:
+            return
+        for file in self._states():  # a state without its block would let the next start leave that block out
+            data = _checked(file.read_bytes())
+            if data is None or int(np.frombuffer(data, np.int64, 1)[0]) > block:
+                file.unlink()
+        half = self.folder / "blocks.part"
+        half.write_bytes(self.layout.join(self.entries))
+        half.replace(self.folder / "blocks.bin")
+        self._file = os.open(self.folder / "blocks.bin", os.O_WRONLY | os.O_APPEND)
 
     def keep(self, entry: Entry, leaves: list[NDArray]) -> None:
         """Write a block, and then the states after it."""
         self.entries.append(entry)
         if self.folder is None:
             return
-        os.write(self._file, _record(self.layout.pack(entry)))
+        _write_all(self._file, _record(self.layout.pack(entry)))
         data = np.int64(entry.block + 1).tobytes() + b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)
         slot = self.folder / f"state-{entry.block % self.states}.bin"
         slot.write_bytes(_record(data))
+
+    def _states(self) -> list[Path]:
+        return [] if self.folder is None else sorted(self.folder.glob("state-*.bin"))
 
     def link(self, neighbour: int, exchange: int, what: str) -> None:
         """A link came up or went down."""
@@ -150,6 +162,17 @@ def read_entries(folder: Path, layout: Layout) -> Iterator[Entry]:
     """All whole blocks of a process' folder."""
     file = folder / "blocks.bin"
     return layout.split(file.read_bytes() if file.exists() else b"")
+
+
+def _write_all(file: int, data: bytes) -> None:
+    """Write a record whole, or not at all and raise: what follows a broken one could not be read."""
+    size, rest = os.fstat(file).st_size, memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(file, rest) :]
+    except OSError:
+        os.ftruncate(file, size)
+        raise
 
 
 def _record(data: bytes) -> bytes:

@@ -93,15 +93,18 @@ def _call(cable: Cable, number: Array, up: Array, rows: Array) -> tuple[Array, A
     dtype, (own, width) = np.dtype(rows.dtype), rows.shape
     elsewhere, links = cable.order.shape[0] - own, up.shape[0]
     bits = jax.lax.bitcast_convert_type(rows, jnp.uint32)
-    head = jnp.stack([cable.wire, number]).astype(jnp.uint32)
+    number = number.astype(jax.dtypes.canonicalize_dtype(jnp.int64))
+    high = number >> 32 if number.dtype == jnp.int64 else jnp.zeros_like(number)
+    head = jnp.stack([cable.wire.astype(number.dtype), number & 0xFFFFFFFF, high]).astype(jnp.uint32)
     letter = jnp.concatenate([head, (up > 0).astype(jnp.uint32), bits.ravel()])
     like = jax.ShapeDtypeStruct((elsewhere, *bits.shape[1:]), jnp.uint32)  # type: ignore[no-untyped-call]
     flags = [jax.ShapeDtypeStruct((n,), jnp.bool_) for n in (elsewhere, links)]  # type: ignore[no-untyped-call]
 
     def host(letter: Any) -> tuple[NDArray, ...]:
         words = np.asarray(letter)
-        mine = words[2 + links :].view(dtype).reshape(own, width)
-        heard, said, counts = called(words[0]).exchange(int(words[1]), words[2 : 2 + links] > 0, mine)
+        mine = words[3 + links :].view(dtype).reshape(own, width)
+        count = int(words[2]) << 32 | int(words[1])
+        heard, said, counts = called(words[0]).exchange(count, words[3 : 3 + links] > 0, mine)
         return heard.view(np.uint32).reshape(like.shape), said, counts
 
     heard, said, counts = io_callback(host, (like, *flags), letter, ordered=True)

@@ -1,14 +1,15 @@
 """Who counts from when: the rules by which two ends of a link come to agree, without a socket or a clock in them.
 
 A link counts from the exchange that both ends know from a WELCOME, until one of them drops it. Whoever has not begun yet
-sends JOIN; the other end answers WELCOME with the next exchange that it has not begun, and waits for the newcomer from there
-on. So a restarted process rejoins where the others are, and both know where that is. Two processes that have both begun (after
-the network between them was cut) go the same way, with a margin, and the one with the lower number asks.
+sends JOIN; a running process answers WELCOME with the next exchange that it has not begun, and waits for the newcomer from
+there on. So a restarted process rejoins where the others are, and both know where that is. Two that have both not begun agree
+on the earlier of their starts, if both can go back to it. Two that have both begun (after the network between them was cut, or
+one of them hung) leave a margin; whoever turns out to be past it names its own next exchange, and waits there.
 
-An end that gives a neighbour up (dead, too late) says DROP with the first exchange that does not count; one that cannot use
+An end that gives a neighbour up (dead, silent) says DROP with the first exchange that does not count; one that cannot use
 what it heard says SKIP for that exchange. Neither costs anything while all goes well. The window that remains: the other end
 may have counted that exchange before DROP or SKIP arrives, which takes one flight of a message; it is then told, and counts a
-disagreement.
+surprise.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from droculo.runtime.frames import Frame, Kind
+from droculo.runtime.transport import NEVER
 
-#: exchanges that two running processes leave themselves to agree on where a link begins again
+#: blocks that two running processes leave themselves to agree on where a link begins again
 MARGIN = 8
-#: after every exchange that there will ever be
-NEVER = 1 << 62
-#: a neighbour can be one exchange ahead; rows for exchanges further ahead than this are not kept
-WINDOW = 4
+#: frames that are kept of one neighbour; it cannot pass an exchange without us, so an honest one has one or two
+MOST_KEPT = 8
+#: and of a life of it with which nothing is agreed yet
+MOST_UNKNOWN = 2
 
 
 @dataclass
@@ -61,39 +63,56 @@ class Membership:
         self.run = run
         self.session = session
         self.links = {q: Link() for q in neighbours}
+        self.meeting = False  # before that nobody is answered: where this process begins is not known
         self.begun = False
         self.first = 0  # where this process would begin
+        self.oldest = 0  # how far it can go back
+        self.last = NEVER  # the exchange after the last
         self.next = 0  # the first exchange that it has not begun
         self.every = 1  # exchanges in a block: links begin with a block
         self.done: dict[int, int] = {}  # neighbour -> the last exchange in which its link counted here
         self.asked: dict[int, Frame] = {}  # JOINs of running processes, for the next exchange to answer
         self.surprises = 0  # exchanges that counted here, and not there
 
+    def meet(self, first: int, every: int, oldest: int, last: int) -> None:
+        """From now on others are answered."""
+        self.first = self.next = first
+        self.every, self.oldest, self.last, self.meeting = every, oldest, last, True
+
     def frame(self, kind: Kind, receiver: int, exchange: int, further: int = 0) -> Frame:
         return Frame(kind, self.run, self.session, self.me, receiver, exchange, further)
 
     def announce(self) -> list[Frame]:
         """A JOIN to every neighbour that is there and with which nothing is agreed yet. It may get lost: say it again."""
+        start, further = (self.next, 1) if self.begun else (self.first, self.oldest << 1)
         return [
-            self.frame(Kind.JOIN, q, self.next if self.begun else self.first, int(self.begun))
+            self.frame(Kind.JOIN, q, start, further)
             for q, link in self.links.items()
             if link.alive and link.since is None and not link.parted and (not self.begun or self.me < q)
         ]
 
+    def lower(self) -> list[Frame]:
+        """Before the start: if a neighbour begins earlier than we would, so do we, and tell the others."""
+        agreed = [link.since for link in self.links.values() if link.since is not None]
+        low = max(self.oldest, min(agreed, default=self.first))
+        if self.begun or self.awaited() or low >= self.first:
+            return []
+        self.first = self.next = low
+        return [self.frame(Kind.JOIN, q, low, self.oldest << 1) for q, link in self.links.items() if link.alive]
+
     def ready(self) -> bool:
         """Whether there is nobody left to wait for before the first exchange."""
-        agreed = [link for link in self.links.values() if link.since is not None]
-        if any(
-            link.begun for link in agreed
-        ):  # others are running, and wait for us: do not wait for those who are not there
-            return all(link.since is not None for link in self.links.values() if link.alive)
-        return len(agreed) == len(self.links)
+        return all(link.since is not None for link in self.links.values())
+
+    def awaited(self) -> bool:
+        """Whether somebody is running already, and waits for us."""
+        return any(link.since is not None and link.begun for link in self.links.values())
 
     def begin(self) -> int:
         """Begin, with the earliest exchange from which on a link counts; alone, where one would begin oneself."""
         agreed = [link.since for link in self.links.values() if link.since is not None]
         self.begun = True
-        self.next = max(self.first, min(agreed)) if agreed else self.first
+        self.next = max(self.oldest, min(agreed)) if agreed else self.first
         return self.next
 
     def token(self, neighbour: int, alive: bool) -> bool:
@@ -113,23 +132,25 @@ class Membership:
         link = self.links.get(frame.sender)
         if link is None or frame.receiver != self.me:
             return [], "not a neighbour"
+        if frame.exchange > self.last:
+            return [], "wrong round"
         if frame.kind == Kind.ROWS:
             return [], self._rows(link, frame)
-        if frame.kind == Kind.JOIN:
-            return self._join(link, frame), None
-        if frame.kind == Kind.WELCOME:
-            return self._welcome(link, frame), None
+        if frame.kind in (Kind.JOIN, Kind.WELCOME):
+            if not self.meeting:
+                return [], None  # it will be said again
+            answer = self._join if frame.kind == Kind.JOIN else self._welcome
+            return answer(link, frame)
         if frame.session != link.session:
             return [], "another life"
         if frame.kind == Kind.DROP:
-            self._surprise(frame.sender, frame.exchange)
+            self.surprises += max(0, self.done.get(frame.sender, -1) - frame.exchange + 1)
             link.until = min(link.until, frame.exchange)
         elif frame.kind == Kind.SKIP:
             if self.done.get(frame.sender, -1) >= frame.exchange and frame.exchange not in link.skipped:
                 self.surprises += 1
-            link.skipped.add(frame.exchange)
-            link.skipped = {e for e in link.skipped if e >= self.next - WINDOW}
-        else:
+            link.skipped = {e for e in link.skipped | {frame.exchange} if e >= self.next - MOST_KEPT}
+        elif frame.kind == Kind.BYE:
             link.parted, link.until = True, min(link.until, frame.exchange)
         return [], None
 
@@ -146,63 +167,72 @@ class Membership:
             else:
                 link.inbox = {e: frame for e, frame in link.inbox.items() if e > exchange}
 
-    def _rows(self, link: Link, frame: Frame) -> str | None:
-        # Rows may overtake the WELCOME that they follow from: those of an unknown life are kept until it is known.
-        if link.since is not None and frame.session != link.session:
-            return "another life"
-        if frame.exchange < (self.next - 1 if self.begun else 0):
-            return "wrong round"
-        if self.begun and frame.exchange > self.next + WINDOW:
-            return "wrong round"
-        if frame.exchange in link.inbox:
-            return "twice"
-        if len(link.inbox) > 2 * WINDOW:
-            return "too many"
-        link.inbox[frame.exchange] = frame
-        return None
-
-    def _join(self, link: Link, frame: Frame) -> list[Frame]:
-        other_begun = bool(frame.further)
-        if frame.session == link.session and link.since is not None:
-            return [self._welcoming(frame.sender, link.since)]  # it was said again: so was the answer lost
-        if other_begun and not self.begun:
-            return []  # our own JOIN is on its way, and the other end knows best where it is
-        if other_begun:  # answered by the next exchange: who hangs must not promise to be back soon
-            self.asked[frame.sender] = frame
-            return []
-        link.alive = True
-        since = max(self.first, frame.exchange) if not self.begun else self._next_block(max(self.next, frame.exchange))
-        link.agree(since, frame.session, begun=False)
-        return [self._welcoming(frame.sender, since)]
-
     def answer(self) -> list[Frame]:
         """What to say to running processes that want to join again; at the start of an exchange."""
         answers = []
         for q, frame in self.asked.items():
             link = self.links[q]
             if link.since is None:
-                link.agree(
-                    self._next_block(max(self.next, frame.exchange) + MARGIN * self.every), frame.session, begun=True
-                )
+                since = self._next_block(max(self.next, frame.exchange) + MARGIN * self.every)
+                link.agree(since, frame.session, begun=True)
             answers.append(self._welcoming(q, link.since or 0))
         self.asked.clear()
         return answers
 
+    def _rows(self, link: Link, frame: Frame) -> str | None:
+        # Rows may overtake the WELCOME that they follow from: a few of an unknown life are kept until it is known.
+        known = link.since is not None and link.session == frame.session
+        if link.since is not None and not known:
+            return "another life"
+        if frame.exchange < (self.next - 1 if self.begun else 0):
+            return "wrong round"
+        if frame.exchange in link.inbox:
+            return "twice"
+        if len(link.inbox) >= (MOST_KEPT if known else MOST_UNKNOWN):
+            return "too many"
+        link.inbox[frame.exchange] = frame
+        return None
+
+    def _join(self, link: Link, frame: Frame) -> tuple[list[Frame], str | None]:
+        if link.since is not None and link.session != frame.session and link.until == NEVER:
+            return [], "another life"  # nobody takes the place of a neighbour that is there
+        other_begun = bool(frame.further & 1)
+        if frame.session == link.session and link.since is not None and (self.begun or other_begun):
+            return [self._welcoming(frame.sender, link.since)], None  # it was said again: so was the answer lost
+        if other_begun:
+            if self.begun:  # answered by the next exchange: who hangs must not promise to be back soon
+                self.asked[frame.sender] = frame
+            return [], None  # not begun: our own JOIN is on its way, and the other end knows best where it is
+        if self.begun:
+            since = self._next_block(max(self.next, frame.exchange))
+        else:
+            since = self._both_before(frame.exchange, frame.further >> 1)
+        link.alive = True
+        link.agree(since, frame.session, begun=False)
+        return [self._welcoming(frame.sender, since)], None
+
+    def _both_before(self, first: int, oldest: int) -> int:
+        """Where two that have not begun begin: the earlier start, if both can go back to it, else the later one."""
+        low = min(self.first, first)
+        return low if low >= max(self.oldest, oldest) else max(self.first, first)
+
+    def _welcome(self, link: Link, frame: Frame) -> tuple[list[Frame], str | None]:
+        if link.since is not None and link.session != frame.session and link.until == NEVER:
+            return [], "another life"
+        begun = bool(frame.further & 1)
+        if not self.begun or frame.exchange >= self.next:
+            fresh = link.since is None or link.session != frame.session or frame.exchange > link.since or not self.begun
+            if fresh:
+                link.agree(frame.exchange, frame.session, begun)
+            return [], None
+        if link.since is not None and link.session == frame.session and link.since <= self.next:
+            return [], None  # it counts already
+        since = self._next_block(self.next)  # past what the other end proposes: it can come here, we cannot go there
+        link.agree(since, frame.session, begun)
+        return [self._welcoming(frame.sender, since)], None
+
     def _welcoming(self, neighbour: int, since: int) -> Frame:
         return self.frame(Kind.WELCOME, neighbour, since, int(self.begun))
 
-    def _welcome(self, link: Link, frame: Frame) -> list[Frame]:
-        if self.begun and frame.exchange < self.next:
-            if link.since is not None:
-                return []  # agreed meanwhile, by an answer of ours
-            return [self.frame(Kind.JOIN, frame.sender, self.next, 1)]
-        if not (self.begun and link.since is not None and link.session == frame.session):
-            link.agree(frame.exchange, frame.session, begun=bool(frame.further))
-        return []
-
     def _next_block(self, exchange: int) -> int:
         return -(-exchange // self.every) * self.every
-
-    def _surprise(self, neighbour: int, exchange: int) -> None:
-        last = self.done.get(neighbour, -1)
-        self.surprises += max(0, last - exchange + 1)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 
-from droculo.runtime.transport import Heard, Rows, Transport, why_unusable
+from droculo.runtime.transport import NEVER, Heard, Rows, Transport, why_unusable
 
 
 class Hub:
@@ -34,7 +34,7 @@ class MemoryTransport(Transport):
         self.patience = patience
         self.next = 0
 
-    def meet(self, first: int, every: int) -> int:
+    def meet(self, first: int, every: int, oldest: int = 0, last: int = NEVER) -> int:
         hub = self.hub
         with hub.changed:
             hub.starts[self.me] = first

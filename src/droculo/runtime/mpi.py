@@ -11,12 +11,16 @@ import numpy as np
 from droculo.expect import extra
 from droculo.runtime.part import Part
 from droculo.runtime.places import Place
-from droculo.runtime.transport import Heard, Meter, Rows, Transport, why_unusable
+from droculo.runtime.transport import NEVER, Heard, Meter, Rows, Transport, why_unusable
 
 
 def mpi() -> Any:
     """mpi4py's MPI module; using it starts MPI."""
     return extra("mpi4py.MPI", "processes over MPI", "mpi")
+
+
+#: why a rank can refuse what another sent
+_REASONS = ("not finite", "outside the set")
 
 
 class MPITransport(Transport):
@@ -30,7 +34,7 @@ class MPITransport(Transport):
         self.everybody = communicator
         self.graph = communicator.Create_dist_graph_adjacent(list(neighbours), list(neighbours))
 
-    def meet(self, first: int, every: int) -> int:
+    def meet(self, first: int, every: int, oldest: int = 0, last: int = NEVER) -> int:
         """All ranks begin where the one begins that is furthest behind."""
         least = np.array([first], np.int64)
         self.everybody.Allreduce(mpi().IN_PLACE, least, mpi().MIN)
@@ -63,14 +67,17 @@ class MPITransport(Transport):
         return heard
 
     def close(self) -> None:
-        self.graph.Free()
+        if self.graph is not None:
+            self.graph.Free()
+            self.graph = None
 
 
 def bring_together(communicator: Any, part: Part, place_of_rank: Callable[[int], Place]) -> list[Part] | None:
     """The parts of all ranks, at rank 0; None elsewhere. They travel as plain bytes, in the layout of the journal."""
     layout = part.layout
     mine = np.frombuffer(layout.join(part.entries), np.uint8)
-    about = np.array([len(mine), part.meter.frames, part.meter.bytes, part.meter.control, int(part.seconds * 1e6)])
+    refused = [part.meter.refused.get(reason, 0) for reason in _REASONS]
+    about = np.array([len(mine), part.meter.frames, part.meter.bytes, int(part.seconds * 1e6), *refused])
     every = np.empty((communicator.Get_size(), len(about)), np.int64)
     communicator.Allgather(about.astype(np.int64), every)
     root = communicator.Get_rank() == 0
@@ -79,10 +86,11 @@ def bring_together(communicator: Any, part: Part, place_of_rank: Callable[[int],
     if not root:
         return None
     parts, at = [], 0
-    for rank, (size, frames, sent, control, microseconds) in enumerate(every.tolist()):
+    for rank, (size, frames, sent, microseconds, *refused) in enumerate(every.tolist()):
         place = place_of_rank(rank)
         own = replace(layout, agents=len(place.agents), neighbours=len(place.neighbours))
         entries = tuple(own.split(data[at : at + size].tobytes()))
-        parts.append(Part(place, entries, Meter(frames, sent, control), microseconds / 1e6, own))
+        reasons = {reason: number for reason, number in zip(_REASONS, refused, strict=True) if number}
+        parts.append(Part(place, entries, Meter(frames, sent, refused=reasons), microseconds / 1e6, own))
         at += size
     return parts

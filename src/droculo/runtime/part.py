@@ -22,7 +22,7 @@ from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.runtime.journal import COSTS, Entry, Journal, Layout
 from droculo.runtime.kernel import Cable, live
-from droculo.runtime.places import Place
+from droculo.runtime.places import Place, digest_of
 from droculo.runtime.transport import Meter, Transport
 from droculo.runtime.wire import Wire
 from droculo.simulator import Record
@@ -66,7 +66,7 @@ def take_part(
     key: Array | int,
     rounds: int | None = None,
     record: Record | None = None,
-    folder: Path | None = None,
+    folder: Path | str | None = None,
     agents: ArrayLike | None = None,
     dtype: Any = np.float64,
     quick: bool | None = None,
@@ -88,6 +88,10 @@ def take_part(
             f"the transport is that of process {transport.me} with neighbours {transport.neighbours}, and the place is "
             f"{place.me} with neighbours {place.neighbours}. Make it with place.me and place.neighbours."
         )
+    if place.network != digest_of(network):
+        raise ValueError(
+            f"the place of process {place.me} is one of another network. Make it with place_of(network, ...)."
+        )
     record, rounds = record or Record(), as_rounds(rounds, algorithm.horizon)
     if record.queries:
         raise ValueError("a process does not record its queries; use simulate with Record(queries=True) for that.")
@@ -96,6 +100,7 @@ def take_part(
         raise ValueError(f"a process takes part in one run at a time; got a batch of {len(keys)} keys.")
     identities, kind = as_identities(agents, network.n_agents), np.dtype(dtype)
     check(problem, algorithm, network, identities, kind)
+    _check_sizes(algorithm, place, transport, rounds, kind)
     began = time.perf_counter()
     with jax.enable_x64(kind == np.float64):
         parts = jax.tree.map(lambda leaf: cast(leaf, kind), (problem, algorithm, network))
@@ -108,14 +113,18 @@ def take_part(
         plan = _Plan.of(algorithm, rounds, record)
         short = is_short(algorithm, network.n_agents) if quick is None else quick
         step = _Step(world, cable, keys[0], short)
-        identity = "" if folder is None else _identity(problem, algorithm, network, place, keys, plan, step, states)
-        journal = Journal(folder, layout, identity, place.reach + 2)
+        identity = (
+            ""
+            if folder is None
+            else _identity(problem, algorithm, network, place, keys, (rounds, identities, plan), step, states)
+        )
+        journal = Journal(None if folder is None else Path(folder), layout, identity, place.reach + 2)
         transport.listener = journal.link
         with wire.rehearsal():  # compile before the neighbours are met: nobody waits for a compiler
             for shape in plan.shapes():
                 step(shape, states, 0)
         try:
-            block, states = meet(transport, journal, algorithm, states)
+            block, states = meet(transport, journal, algorithm, states, plan.blocks)
             for number in range(block, plan.blocks):
                 due = time.monotonic() + pace
                 first, shape = number * plan.length, plan.shape(number)
@@ -127,9 +136,9 @@ def take_part(
                     raise wire.error
                 if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
                     check_finite(states, first, last - first)  # says what is wrong
-                journal.keep(_entry(number, last, spent, kept, wire, layout), leaves)
                 if kept is not None:
                     check_inside(kept.outside, first, last - first)
+                journal.keep(_entry(number, last, spent, kept, wire, layout), leaves)
                 if progress is not None:
                     progress(last, rounds)
                 if pace:
@@ -224,20 +233,23 @@ class _Plan:
         return [shape for shape in (self.full, self.rest) if shape is not None]
 
 
-def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: Any) -> tuple[int, Any]:
+def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: Any, blocks: int) -> tuple[int, Any]:
     """The block to begin with, and the states before it: those of the checkpoint, also where the others have gone on."""
     saved = journal.checkpoints()
-    latest = max(saved, default=0)
-    first = transport.meet(latest * algorithm.exchanges, algorithm.exchanges)
-    block = first // algorithm.exchanges
+    latest, every = max(saved, default=0), algorithm.exchanges
+    oldest = latest  # consecutive states only: a gap is where the process was away
+    while oldest - 1 in saved or oldest == 1:
+        oldest -= 1
+    first = transport.meet(latest * every, every, oldest * every, blocks * every)
+    block = first // every
     if block < latest and block not in saved and block > 0:
         raise ValueError(
             f"the others can go on from block {block}, and here only the states before blocks {sorted(saved)} are kept. Begin "
             "anew in another folder."
         )
     journal.begin(block)
-    start = block if block in saved else latest if block > latest else 0
-    return block, _restored(saved[start][0], states) if start in saved else states
+    start = min(block, latest)
+    return block, _restored(saved[start], states) if start in saved else states
 
 
 def _restored(data: NDArray[np.uint8], states: Any) -> Any:
@@ -256,13 +268,27 @@ def _identity(
     network: Network,
     place: Place,
     keys: Array,
-    plan: _Plan,
+    plan: Any,
     step: _Step,
     states: Any,
 ) -> str:
     """What a journal belongs to."""
     numbers = (problem, algorithm, network, place.agents, place.elsewhere, jax.random.key_data(keys), plan)
-    return fingerprint(numbers, program=step.traced(plan.shapes()[0], states))
+    return fingerprint(numbers, program=step.traced(plan[-1].shapes()[0], states))
+
+
+def _check_sizes(algorithm: Algorithm, place: Place, transport: Transport, rounds: int, kind: np.dtype) -> None:
+    """What could not be sent or counted is an error before anything is."""
+    numbers = -(-rounds // (algorithm.block * algorithm.slot)) * algorithm.exchanges
+    if kind == np.float32 and numbers >= 2**31:
+        raise ValueError(f"in single precision a run has fewer than 2^31 exchanges; got {numbers}. Use dtype=float64.")
+    rows = max(len(place.agents), len(place.elsewhere))
+    transport.largest = rows * algorithm.payload * kind.itemsize
+    if transport.limit is not None and transport.largest > transport.limit:
+        raise ValueError(
+            f"a frame may have to carry {transport.largest} bytes ({rows} agents of {algorithm.payload} numbers), and this "
+            f"transport carries at most {transport.limit}. Spread the agents over more processes."
+        )
 
 
 def entry_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,7 @@ class Place:
     neighbours: tuple[int, ...]
     elsewhere: Indices  # (H,): nodes that live in neighbours and have a link to here
     parts: tuple[Part, ...]  # one for each exchange of the network's cycle
+    network: bytes  # a digest of the network it is a place of
     reach: int  # the longest way to another process: how many blocks this one can be ahead of the slowest
     links: Links  # the same for compiled code, stacked along a first axis
 
@@ -96,7 +98,17 @@ def place_of(network: Network, homes: list[Indices], me: int) -> Place:
         local = np.searchsorted(known, ends)
         parts.append(Part(ids, local, leads_to, where[ours], where[theirs]))
         pieces.append(Weights(Edges(len(known), local), weights.weight[ids]))
-    return Place(me, here, neighbours, elsewhere, tuple(parts), _reach(cycle, home, me), pack(pieces))
+    return Place(
+        me, here, neighbours, elsewhere, tuple(parts), digest_of(network), _reach(cycle, home, me), pack(pieces)
+    )
+
+
+def digest_of(network: Network) -> bytes:
+    """What tells networks apart: who is linked to whom, when, and with which weight."""
+    digest = hashlib.sha256(str(network.n_agents).encode())
+    for weights in network.cycle:
+        digest.update(np.ascontiguousarray(weights.ends).tobytes() + np.ascontiguousarray(weights.weight).tobytes())
+    return digest.digest()
 
 
 def _touching(weights: Weights, home: Indices, me: int) -> Indices:

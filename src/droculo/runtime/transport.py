@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: after every exchange that there will ever be
+NEVER = 1 << 62
+
 Rows = NDArray[Any]  # (rows, numbers): one row for each agent that the neighbour needs
 Heard = dict[int, Rows]
 
@@ -42,13 +45,18 @@ class Transport(ABC):
         self.me = me
         self.neighbours = neighbours
         self.meter = Meter()
+        #: bytes of rows that a frame can carry; None: no limit. A driver checks before it begins,
+        self.limit: int | None = None
+        #: and says how many there will be at most
+        self.largest: int | None = None
         #: called with (neighbour, exchange, "up" or why it is down) whenever a link comes or goes
         self.listener: Callable[[int, int, str], None] | None = None
 
     @abstractmethod
-    def meet(self, first: int, every: int) -> int:
+    def meet(self, first: int, every: int, oldest: int = 0, last: int = NEVER) -> int:
         """Wait for the neighbours, and agree with them on the exchange to begin with: a multiple of `every`, the number of
-        exchanges in a block. `first` is where this process would begin (0, or where its checkpoint ends)."""
+        exchanges in a block. `first` is where this process would begin (0, or where its checkpoint ends), `oldest` how far
+        it can go back, `last` how many exchanges the run has."""
 
     @abstractmethod
     def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:
@@ -62,7 +70,7 @@ class Transport(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Part from the neighbours."""
+        """Part from the neighbours; again does nothing."""
 
     def tell(self, neighbour: int, number: int, what: str) -> None:
         """Log that a link came up or went down, and tell the listener."""

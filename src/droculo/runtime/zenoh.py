@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 import secrets
+import struct
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -14,14 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from droculo.expect import extra
-from droculo.runtime.frames import MOST, Frame, FrameError, Kind, decode
+from droculo.runtime.frames import MOST, OVERHEAD, Frame, FrameError, Kind, decode
 from droculo.runtime.membership import Membership
-from droculo.runtime.transport import Heard, Rows, Transport, why_unusable
+from droculo.runtime.transport import NEVER, Heard, Rows, Transport, logger, why_unusable
 
 #: seconds between two JOINs to a neighbour that has not answered
 AGAIN = 0.2
 #: seconds that a newcomer waits for further neighbours once somebody waits for it
 BRIEFLY = 2.0
+#: seconds without news after which processes that all start again take it that everybody knows where
+SETTLE = 0.4
 #: seconds that a finished process waits for its neighbours to finish
 GOODBYE = 5.0
 
@@ -77,39 +82,57 @@ class ZenohTransport(Transport):
         missing = [process for process in (me, *neighbours) if process not in endpoints]
         if missing:
             raise ValueError(f"processes {missing} have no endpoint. Give each one, for example 'tcp/127.0.0.1:7447'.")
+        for what, seconds in (("patience", patience), ("gathering", gathering)):
+            if not (isinstance(seconds, int | float) and math.isfinite(seconds) and seconds > 0):
+                raise ValueError(f"{what} is a number of seconds, above zero; got {seconds!r}.")
         self.patience = patience
         self.gathering = gathering
         digest = hashlib.sha256(run.encode()).digest()[:8]
         self.members = Membership(me, neighbours, digest, secrets.randbits(63))
         self.changed = threading.Condition()
         self.ended = False
+        self.limit = MOST - OVERHEAD
+        self._word: dict[int, float] = {}  # when each neighbour last said anything
         self._zenoh = extra("zenoh", "processes over Zenoh", "zenoh")
         self._root = f"droculo/{digest.hex()}"
         lower = [endpoints[q] for q in neighbours if q < me]  # one connection for each link; both ends keep it up
-        self.session = self._zenoh.open(_config(self._zenoh, endpoints[me], lower, tls, config))
+        self.session = _opened(self._zenoh, endpoints[me], lower, tls, config)
         self._keep: list[Any] = [
             self.session.declare_subscriber(f"{self._root}/to/{me}/*", self._arrived),
             self.session.liveliness().declare_subscriber(f"{self._root}/alive/*", self._token, history=True),
             self.session.liveliness().declare_token(f"{self._root}/alive/{me}"),
         ]
 
-    def meet(self, first: int, every: int) -> int:
+    def meet(self, first: int, every: int, oldest: int = 0, last: int = NEVER) -> int:
         members = self.members
-        began, awaited = time.monotonic(), None
+        began = time.monotonic()
+        since_awaited = settled = None
+        if first >= last:
+            return first  # it has played all there is, and has nothing to say to anybody
         with self.changed:
-            members.first = members.next = first
-            members.every = every
+            members.meet(first, every, oldest, last)
         while True:
             with self.changed:
-                frames = members.announce()
+                frames = members.announce() + members.lower()
             self._send(frames)
             with self.changed:
-                if self.changed.wait_for(members.ready, AGAIN):
+                ready = self.changed.wait_for(members.ready, AGAIN)
+                now = time.monotonic()
+                if members.awaited():
+                    since_awaited = since_awaited or now
+                if frames or not ready:
+                    settled = None
+                elif first == 0 or members.awaited():
                     break
-                if any(link.since is not None and link.begun for link in members.links.values()):
-                    awaited = awaited or time.monotonic()
-                if time.monotonic() - began > self.gathering or (awaited and time.monotonic() - awaited > BRIEFLY):
+                else:  # all start again from where they were: word of who goes back furthest may still be on its way
+                    settled = settled or now
+                    if now - settled > SETTLE:
+                        break
+                brief = min(BRIEFLY, self.patience / 2)
+                if now - began > self.gathering or (since_awaited and now - since_awaited > brief):
                     break
+            if settled is not None:
+                time.sleep(SETTLE / 4)
         with self.changed:
             start = members.begin()
             for neighbour, link in members.links.items():
@@ -123,7 +146,7 @@ class ZenohTransport(Transport):
         members, heard = self.members, {}
         with self.changed:
             members.next = number + 1
-            before = {q for q, link in members.links.items() if link.since is not None}
+            before = {q: link.session for q, link in members.links.items() if link.since is not None}
             frames = members.answer()
             if time.monotonic() - self._announced > AGAIN:
                 frames += members.announce()
@@ -135,34 +158,50 @@ class ZenohTransport(Transport):
             if self._put(Frame(Kind.ROWS, members.run, members.session, self.me, q, number, rows=rows)):
                 self.meter.frames += 1
                 self.meter.bytes += rows.nbytes
-
-        def here() -> bool:
-            return all(number in members.links[q].inbox or not members.links[q].counts(number) for q in awaited)
-
-        answers, late = [], set()
+        silent = self._wait(number, awaited)
+        answers = []
         with self.changed:
-            self.changed.wait_for(here, self.patience)
             for q in awaited:
                 link = members.links[q]
-                if not link.counts(number):
-                    continue
-                if number not in link.inbox:
+                if number in link.skipped:
+                    self.tell(q, number, "not used by it")
+                elif q in silent:
                     answers.append(members.drop(q, number))
-                    late.add(q)
                     self.tell(q, number, "late")
-                    continue
-                said = link.inbox[number].rows
-                assert said is not None
-                why = why_unusable(said, shapes[q], outgoing[q].dtype)
-                if why is None:
-                    heard[q] = said
-                    members.done[q] = number
-                else:
-                    answers.append(self._unused(q, number, why))
+                elif link.counts(number):
+                    said = link.inbox[number].rows
+                    assert said is not None
+                    why = why_unusable(said, shapes[q], outgoing[q].dtype)
+                    if why is None:
+                        heard[q] = said
+                        members.done[q] = number
+                    else:
+                        answers.append(self._unused(q, number, why))
             members.settle(number)
-            self._tell_changes(before - late, number, set(awaited) - heard.keys())
+            self._tell_changes(before, number, set(awaited) - heard.keys(), silent)
         self._send(answers)
         return heard
+
+    def _wait(self, number: int, awaited: list[int]) -> set[int]:
+        """Until all rows are here; who says nothing for `patience` seconds is given up. Who waits itself says so from time to
+        time: a neighbour that waits for one that hangs does not hang."""
+        members = self.members
+        entered = time.monotonic()
+
+        def missing() -> list[int]:
+            return [q for q in awaited if members.links[q].counts(number) and number not in members.links[q].inbox]
+
+        while True:
+            with self.changed:
+                if self.changed.wait_for(lambda: not missing(), self.patience / 4):
+                    return set()
+                now = time.monotonic()
+                silent = {q for q in missing() if now - max(entered, self._word.get(q, 0.0)) > self.patience}
+                if silent and silent == set(missing()):
+                    return silent
+                live = [q for q, link in members.links.items() if link.since is not None and link.alive]
+                frames = [members.frame(Kind.WAIT, q, number) for q in live if q not in silent]
+            self._send(frames)
 
     def refuse(self, number: int, neighbour: int, why: str) -> None:
         with self.changed:
@@ -173,8 +212,10 @@ class ZenohTransport(Transport):
         if self.ended:
             return
         members = self.members
+        finished = members.next >= members.last or members.last == NEVER
         with self.changed:
             live = [q for q, link in members.links.items() if link.since is not None and not link.parted]
+            live = live if finished else []  # who ends before the end is dead to the others, and they should know
             frames = [members.frame(Kind.BYE, q, members.next) for q in live]
         self._send(frames)
         with self.changed:  # they may still need the last rows
@@ -193,11 +234,13 @@ class ZenohTransport(Transport):
         self.members.done.pop(neighbour, None)
         return self.members.frame(Kind.SKIP, neighbour, number)
 
-    def _tell_changes(self, before: set[int], number: int, silent: set[int]) -> None:
+    def _tell_changes(self, before: Mapping[int, int], number: int, unheard: set[int], silent: set[int]) -> None:
+        """Say which links came and went during an exchange."""
         for q, link in self.members.links.items():
-            if q in before and link.since is None and not link.parted:
-                self.tell(q, number + (q not in silent), "given up by it" if link.alive else "dead")
-            elif q not in before and link.since is not None:
+            again = link.since is not None and before.get(q) != link.session
+            if q in before and q not in silent and (again or (link.since is None and not link.parted)):
+                self.tell(q, number + (q not in unheard), "given up by it" if link.alive and not again else "dead")
+            if again and link.since is not None:
                 self.tell(q, link.since, "up")
 
     def _send(self, frames: Iterable[Frame]) -> None:
@@ -215,26 +258,31 @@ class ZenohTransport(Transport):
                 congestion_control=self._zenoh.CongestionControl.BLOCK,
                 express=True,
             )
-        except self._zenoh.ZError:
+        except (self._zenoh.ZError, struct.error):
             return False
         return True
 
     def _arrived(self, sample: Any) -> None:
         """Called by a thread of Zenoh, whatever was sent by whoever: nothing here may raise."""
+        most = MOST if self.largest is None else self.largest + OVERHEAD
         try:
-            frame = decode(sample.payload.to_bytes(), self.members.run, MOST)
+            frame = decode(sample.payload.to_bytes(), self.members.run, most)
             if str(sample.key_expr).rsplit("/", 1)[-1] != str(frame.sender):
                 raise FrameError("another sender")
+            with self.changed:
+                answers, why = self.members.receive(frame)
+                if why is not None:
+                    raise FrameError(why)
+                self._word[frame.sender] = time.monotonic()
+                self.changed.notify_all()
+            self._send(answers)
         except FrameError as error:
             with self.changed:
                 self.meter.refuse(str(error))
-            return
-        with self.changed:
-            answers, why = self.members.receive(frame)
-            if why is not None:
-                self.meter.refuse(why)
-            self.changed.notify_all()
-        self._send(answers)
+        except Exception as error:
+            logger.exception("process %d: a frame could not be handled", self.me)
+            with self.changed:
+                self.meter.refuse(type(error).__name__)
 
     def _token(self, sample: Any) -> None:
         name = str(sample.key_expr).rsplit("/", 1)[-1]
@@ -244,6 +292,32 @@ class ZenohTransport(Transport):
         with self.changed:
             self.members.token(neighbour, sample.kind == self._zenoh.SampleKind.PUT)
             self.changed.notify_all()
+
+
+def check_endpoint(endpoint: Any, tls: bool) -> None:
+    """An endpoint is a protocol and an address; with TLS, a protocol that has it."""
+    if not isinstance(endpoint, str) or not re.fullmatch(r"[a-z_]+/\S+", endpoint):
+        raise ValueError(f"an endpoint is 'tcp/host:port' or 'tls/host:port'; got {endpoint!r}.")
+    secret = endpoint.startswith(("tls/", "quic/"))
+    if tls and not secret:
+        raise ValueError(f"with TLS every endpoint is 'tls/host:port'; got {endpoint!r}, which anybody can read.")
+    if secret and not tls:
+        raise ValueError(f"the endpoint {endpoint!r} needs certificates: give tls (authority, certificate, key).")
+
+
+def _opened(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: Path | None) -> Any:
+    for endpoint in (listen, *connect):
+        check_endpoint(endpoint, tls is not None)
+    if file is not None and not Path(file).is_file():
+        raise ValueError(f"there is no file {file} with a configuration of Zenoh.")
+    try:
+        return zenoh.open(_config(zenoh, listen, connect, tls, file))
+    except zenoh.ZError as error:
+        said = str(error).split(" at /")[0].split(" - Caused by")[0]
+        raise ValueError(
+            f"Zenoh cannot listen at {listen!r}: {said}. Is the port in use, the address not this machine's, or a file of TLS "
+            "not a PEM file?"
+        ) from None
 
 
 def _config(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: Path | None) -> Any:
@@ -261,9 +335,6 @@ def _config(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: 
     }
     if tls is not None:
         settings["transport/link/tls"] = tls.described()
-        plain = [endpoint for endpoint in (listen, *connect) if not endpoint.startswith(("tls/", "quic/"))]
-        if plain:
-            raise ValueError(f"with TLS every endpoint is 'tls/host:port'; got {plain[0]!r}, which anybody can read.")
     config = zenoh.Config() if file is None else zenoh.Config.from_file(str(file))
     for name, value in settings.items():
         config.insert_json5(name, json.dumps(value))
