@@ -89,10 +89,10 @@ def over_zenoh(quick: bool, me: int, where: dict[int, str]) -> dict[str, float]:
     import zenoh
 
     from droculo.runtime import ZenohTransport
-    from droculo.runtime.zenoh import _config
+    from droculo.runtime.endpoints import opened
 
     other, rounds = 1 - me, 200 if quick else 2000
-    session = zenoh.open(_config(zenoh, where[me], [where[0]] if me else [], None, None))
+    session = opened(zenoh, where[me], [where[0]] if me else [], None, None)
     arrived = threading.Semaphore(0)
     listening = session.declare_subscriber(f"bare/{me}", lambda sample: arrived.release())
     publisher = session.declare_publisher(

@@ -1,11 +1,10 @@
 """Every algorithm in one small run, for processes to play and for the simulator to compare with."""
 
-import socket
-
 from tests.designs import PROBLEMS, RING, N, design, matchings
 
 from droculo import Scales, networks, oracles
 from droculo.algorithms import DMFW, DOBGA, DecBFTRL, MonoDMFW, dpobga
+from droculo.experiments import Field
 
 A2 = PROBLEMS["A2"]
 KEY = 7
@@ -28,16 +27,7 @@ CASES = {
 assert N == 4
 
 
-def free_ports(number):
-    """Ports of this machine that nobody uses now."""
-    sockets = [socket.socket() for _ in range(number)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def endpoints(number, scheme="tcp", host="127.0.0.1"):
-    return {me: f"{scheme}/{host}:{port}" for me, port in enumerate(free_ports(number))}
+    """Ports of this machine that nobody uses now."""
+    free = Field.loopback(number).endpoints
+    return {me: at.replace("tcp/127.0.0.1", f"{scheme}/{host}") for me, at in free.items()}

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,14 +19,15 @@ from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.runtime.journal import COSTS, Entry, Journal, Layout
-from droculo.runtime.kernel import Cable, live
+from droculo.runtime.kernel import Cable
 from droculo.runtime.places import Place, digest_of
+from droculo.runtime.step import Plan, Step
 from droculo.runtime.transport import Meter, Transport
 from droculo.runtime.wire import Wire
 from droculo.simulator import Record
 from droculo.simulator.checkpoint import fingerprint
-from droculo.simulator.compiling import is_short, understood
-from droculo.simulator.engine import Kept, Shape, World, begin
+from droculo.simulator.compiling import is_short
+from droculo.simulator.engine import Kept, World, begin
 from droculo.simulator.inputs import (
     as_identities,
     as_keys,
@@ -39,10 +38,6 @@ from droculo.simulator.inputs import (
     check_finite,
     check_inside,
 )
-from droculo.simulator.simulate import pieces
-
-#: arrays of more numbers than this are handed to a compiled program; smaller ones become a part of it
-MOST_FIXED = 4096
 
 
 @dataclass(frozen=True)
@@ -110,9 +105,9 @@ def take_part(
         cable = Cable.of(place, wire)
         states = begin(world)
         layout = layout_of(algorithm, place, kind)
-        plan = _Plan.of(algorithm, rounds, record)
+        plan = Plan.of(algorithm, rounds, record)
         short = is_short(algorithm, network.n_agents) if quick is None else quick
-        step = _Step(world, cable, keys[0], short)
+        step = Step(world, cable, keys[0], short)
         identity = (
             ""
             if folder is None
@@ -155,84 +150,6 @@ def layout_of(algorithm: Algorithm, place: Place, kind: Any = np.float64) -> Lay
     return Layout(*sizes, str(np.dtype(kind)))
 
 
-class _Step:
-    """`live`, compiled for every shape of block. What stays the same becomes a part of the program, unless it is large: JAX
-    hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
-
-    def __init__(self, world: World, cable: Cable, key: Array, quick: bool):
-        self.moving = cable.wire, key
-        fixed = (world, eqx.tree_at(lambda cable: cable.wire, cable, None))
-        self.large, small = eqx.partition(fixed, lambda leaf: eqx.is_array_like(leaf) and np.size(leaf) > MOST_FIXED)
-        self.large = jax.tree.map(jnp.asarray, self.large)
-        self.small = _Same(small)
-        self.quick = quick
-
-    def __call__(self, shape: Shape, states: Any, first: int) -> tuple[Any, Any, Kept | None]:
-        return _compiled(self.small, shape, self.quick)(self.large, self.moving, states, np.int64(first))
-
-    def traced(self, shape: Shape, states: Any) -> Any:
-        bound = _bound(self.small.tree, shape)
-        return eqx.filter_make_jaxpr(bound)(self.large, self.moving, states, jnp.asarray(0))[0]
-
-
-class _Same:
-    """A pytree that equals another with the same structure and the same numbers, bit for bit."""
-
-    def __init__(self, tree: Any):
-        self.tree = tree
-        leaves, structure = jax.tree.flatten(tree)
-        as_key = [(np.asarray(x).tobytes(), str(np.asarray(x).dtype)) if eqx.is_array_like(x) else x for x in leaves]
-        self._key = (structure, tuple(as_key))
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._key == other._key
-
-
-def _bound(small: Any, shape: Shape) -> Callable[..., Any]:
-    def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, Any, Kept | None]:
-        world, cable = eqx.combine(large, small)
-        wire, key = moving
-        cable = eqx.tree_at(lambda cable: cable.wire, cable, wire, is_leaf=lambda leaf: leaf is None)
-        return live(world, cable, shape, states, key, first)
-
-    return run
-
-
-@lru_cache(maxsize=8)
-def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
-    """One program for all seeds of a cell."""
-    return jax.jit(_bound(small.tree, shape), compiler_options=understood() if quick else None)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Equal blocks, and perhaps a last one that is shorter."""
-
-    blocks: int
-    length: int
-    full: Shape | None
-    rest: Shape | None
-
-    @classmethod
-    def of(cls, algorithm: Algorithm, rounds: int, record: Record) -> _Plan:
-        length = algorithm.block * algorithm.slot
-        plan = pieces(algorithm, rounds, record)
-        whole = plan[0].shape._replace(capacity=1) if rounds >= length else None
-        return cls(-(-rounds // length), length, whole, plan[-1].shape if rounds % length else None)
-
-    def shape(self, block: int) -> Shape:
-        last = self.rest is not None and block == self.blocks - 1
-        shape = self.rest if last else self.full
-        assert shape is not None
-        return shape
-
-    def shapes(self) -> list[Shape]:
-        return [shape for shape in (self.full, self.rest) if shape is not None]
-
-
 def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: Any, blocks: int) -> tuple[int, Any]:
     """The block to begin with, and the states before it: those of the checkpoint, also where the others have gone on."""
     saved = journal.checkpoints()
@@ -269,7 +186,7 @@ def _identity(
     place: Place,
     keys: Array,
     plan: Any,
-    step: _Step,
+    step: Step,
     states: Any,
 ) -> str:
     """What a journal belongs to."""

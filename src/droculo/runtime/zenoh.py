@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import re
 import secrets
 import struct
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from droculo.expect import extra
+from droculo.runtime.endpoints import TLS, opened
 from droculo.runtime.frames import MOST, OVERHEAD, Frame, FrameError, Kind, decode
 from droculo.runtime.membership import Membership
 from droculo.runtime.transport import NEVER, Heard, Rows, Transport, logger, why_unusable
@@ -29,33 +27,6 @@ BRIEFLY = 2.0
 SETTLE = 0.4
 #: seconds that a finished process waits for its neighbours to finish
 GOODBYE = 5.0
-
-
-@dataclass(frozen=True)
-class TLS:
-    """Mutual TLS: both ends of a connection show a certificate that `authority` has signed. All three are files (PEM)."""
-
-    authority: Path
-    certificate: Path
-    key: Path
-    verify_names: bool = True  # an endpoint's name must be one that its certificate is for
-
-    def __post_init__(self) -> None:
-        for name in ("authority", "certificate", "key"):
-            if not Path(getattr(self, name)).is_file():
-                raise ValueError(f"the {name} of TLS is a file in PEM format; there is no file {getattr(self, name)}.")
-
-    def described(self) -> dict[str, Any]:
-        """As Zenoh's configuration has it."""
-        return {
-            "root_ca_certificate": str(self.authority),
-            "listen_certificate": str(self.certificate),
-            "listen_private_key": str(self.key),
-            "connect_certificate": str(self.certificate),
-            "connect_private_key": str(self.key),
-            "enable_mtls": True,
-            "verify_name_on_connect": self.verify_names,
-        }
 
 
 class ZenohTransport(Transport):
@@ -96,7 +67,7 @@ class ZenohTransport(Transport):
         self._zenoh = extra("zenoh", "processes over Zenoh", "zenoh")
         self._root = f"droculo/{digest.hex()}"
         lower = [endpoints[q] for q in neighbours if q < me]  # one connection for each link; both ends keep it up
-        self.session = _opened(self._zenoh, endpoints[me], lower, tls, config)
+        self.session = opened(self._zenoh, endpoints[me], lower, tls, config)
         self._keep: list[Any] = [
             self.session.declare_subscriber(f"{self._root}/to/{me}/*", self._arrived),
             self.session.liveliness().declare_subscriber(f"{self._root}/alive/*", self._token, history=True),
@@ -292,50 +263,3 @@ class ZenohTransport(Transport):
         with self.changed:
             self.members.token(neighbour, sample.kind == self._zenoh.SampleKind.PUT)
             self.changed.notify_all()
-
-
-def check_endpoint(endpoint: Any, tls: bool) -> None:
-    """An endpoint is a protocol and an address; with TLS, a protocol that has it."""
-    if not isinstance(endpoint, str) or not re.fullmatch(r"[a-z_]+/\S+", endpoint):
-        raise ValueError(f"an endpoint is 'tcp/host:port' or 'tls/host:port'; got {endpoint!r}.")
-    secret = endpoint.startswith(("tls/", "quic/"))
-    if tls and not secret:
-        raise ValueError(f"with TLS every endpoint is 'tls/host:port'; got {endpoint!r}, which anybody can read.")
-    if secret and not tls:
-        raise ValueError(f"the endpoint {endpoint!r} needs certificates: give tls (authority, certificate, key).")
-
-
-def _opened(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: Path | None) -> Any:
-    for endpoint in (listen, *connect):
-        check_endpoint(endpoint, tls is not None)
-    if file is not None and not Path(file).is_file():
-        raise ValueError(f"there is no file {file} with a configuration of Zenoh.")
-    try:
-        return zenoh.open(_config(zenoh, listen, connect, tls, file))
-    except zenoh.ZError as error:
-        said = str(error).split(" at /")[0].split(" - Caused by")[0]
-        raise ValueError(
-            f"Zenoh cannot listen at {listen!r}: {said}. Is the port in use, the address not this machine's, or a file of TLS "
-            "not a PEM file?"
-        ) from None
-
-
-def _config(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: Path | None) -> Any:
-    """Zenoh's configuration: only these endpoints, nobody is looked for, and nobody is told of anybody else."""
-    settings: dict[str, Any] = {
-        "mode": "peer",
-        "listen/endpoints": [listen],
-        "connect/endpoints": connect,
-        "connect/timeout_ms": -1,
-        "connect/exit_on_failure": False,
-        "connect/retry": {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor": 1.5},
-        "scouting/multicast/enabled": False,
-        "scouting/gossip/enabled": False,
-        "transport/link/rx/max_message_size": MOST,
-    }
-    if tls is not None:
-        settings["transport/link/tls"] = tls.described()
-    config = zenoh.Config() if file is None else zenoh.Config.from_file(str(file))
-    for name, value in settings.items():
-        config.insert_json5(name, json.dumps(value))
-    return config
