@@ -14,7 +14,7 @@ from droculo.experiments import Field
 from droculo.linearizations import Bounds, Setting
 from droculo.runtime import Agent, ZenohTransport
 
-N, T = 4, 1200
+N, T = 4, 800
 NETWORK = networks.connect(networks.ring(N))
 SETTING = Setting(sets.Box([0.0] * 3, [1.0] * 3), linearizations.Concave(), Bounds(gradient=4.0, value=3.0))
 

@@ -20,16 +20,15 @@ def reading(**given):
     return Reading(**(dict.fromkeys(Reading.__dataclass_fields__, 1.0) | {"horizon": 4, "seed": 0} | given))
 
 
-#: all rivals, and DROCULO with gradients and with values, monotone and not; the others are these with parts exchanged
+#: all rivals, and DROCULO with gradients and with values; the others are these with parts exchanged
 SOME = tuple(row for row in ROWS if row.method != "DROCULO" or (row.functions, row.domain, row.model) in {
     ("monotone", "0 in K", "full information"), ("monotone", "0 in K", "bandit"),
-    ("non-monotone", "general", "full information"),
 })  # fmt: skip
 
 
 def test_the_table_has_fourteen_rows():
     assert len(ROWS) == 14
-    assert len(SOME) == 7
+    assert len(SOME) == 6
 
 
 @pytest.fixture(scope="module")
