@@ -312,6 +312,25 @@ def test_one_that_hangs_does_not_make_its_neighbours_neighbours_late():
     assert (2, 3) in failed
 
 
+def test_two_that_miss_a_row_of_each_other_do_not_wait_for_ever():
+    """One row gets lost. The one that misses it hears that the other waits, further on, and gives the link up all the same."""
+    pair, failed = over({0: [1], 1: [0]}, patience=0.4), []
+    put = pair[1]._put
+    pair[1]._put = lambda frame: (frame.kind == Kind.ROWS and frame.exchange == 5) or put(frame)
+
+    def live(me):
+        pair[me].meet(0, 1)
+        for number in range(60):
+            if (1 - me) not in pair[me].exchange(number, {1 - me: ONE}, {1 - me: SHAPE}):
+                failed.append((me, number))
+            time.sleep(0.01)
+        pair[me].close()
+
+    at_once(lambda: live(0), lambda: live(1))
+    assert (0, 5) in failed
+    assert not {(0, 59), (1, 59)} & set(failed)  # and they found together again
+
+
 def test_nobody_is_waited_for_before_it_has_met():
     """A transport is made before its process has compiled; until it meets, its neighbours wait for it without an exchange."""
     pair = over({0: [1], 1: [0]}, patience=0.5)

@@ -18,6 +18,7 @@ from droculo.algorithms import Algorithm, Played
 from droculo.algorithms.base import Silent
 from droculo.expect import expect
 from droculo.networks import Network
+from droculo.precision import double
 from droculo.runtime.journal import Journal
 from droculo.runtime.kernel import Cable, mix
 from droculo.runtime.part import Part, entry_of, layout_of, meet
@@ -85,7 +86,7 @@ class Agent:
         self.transport = transport
         self.wire = Wire(self.place, transport)
         self._began = time.perf_counter()
-        with self._double():
+        with double():
             self.algorithm = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), algorithm)
             self._network = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), network)
             self._cable = Cable.of(self.place, self.wire)
@@ -107,7 +108,7 @@ class Agent:
         self._actions: list[Vector] = []
         self._asked: NDArray[np.int64] | None = None
         try:
-            with self._double():
+            with double():
                 self._meet()
         except BaseException:
             self.close()
@@ -124,7 +125,7 @@ class Agent:
             raise RuntimeError(f"round {self.round} was asked for already: tell what was measured (None if nothing).")
         if self.done:
             raise RuntimeError(f"all {self.algorithm.horizon} rounds were played.")
-        with self._double():
+        with double():
             if self._played is None:
                 self._start = self.round
                 played = _jitted(_plays)(self.algorithm, self.state, jnp.asarray(self.round), self._key, self._length())
@@ -149,14 +150,14 @@ class Agent:
         self.round += 1
         if self.round < self._start + self._length():
             return
-        with self._double():
+        with double():
             self._end_slot()
             if self.round % (self.algorithm.block * self.algorithm.slot) == 0 or self.done:
                 self._end_block()
 
     def decision(self) -> Vector:
         """The decision that the agent stands for now."""
-        with self._double():
+        with double():
             return np.asarray(self.algorithm.decision(self.state))
 
     def part(self) -> Part:
@@ -176,9 +177,6 @@ class Agent:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _double(self) -> Any:
-        return jax.enable_x64(True)
 
     def _length(self) -> int:
         return min(self.algorithm.slot, self.algorithm.horizon - self._start)
@@ -277,7 +275,7 @@ class _Talking(NamedTuple):
     block: Array
 
     def ask(self, played: Played, order: int) -> Array:
-        raise NotImplementedError("an agent asks while it plays, not while it moves")
+        raise RuntimeError("an agent asks while it plays, not while it moves")
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         return mix(self.algorithm, self.network, self.cable, self.key, self.block, tree, index)

@@ -38,7 +38,7 @@ class Kind(IntEnum):
     DROP = 4  # "our link does not count from this exchange on"
     SKIP = 5  # "our link does not count in this exchange"
     BYE = 6  # "I am finished; this exchange I would not come to"
-    WAIT = 7  # "I am here, and wait for others"
+    WAIT = 7  # "I wait for others, in this exchange"
 
 
 @dataclass(frozen=True)

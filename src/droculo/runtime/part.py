@@ -72,7 +72,8 @@ def take_part(
 
     All processes of a run are given the same problem, algorithm, network and key; a process evaluates the functions of its
     own agents only. It compiles, meets its neighbours, and plays. With a `folder` it writes every block as it goes, and
-    goes on from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the rounds played, and how many there are.
+    goes on from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the
+    rounds played, and how many there are.
     """
     expect(problem, Problem, "problem", "Pass for example droculo.problems.TopB.random(...).")
     expect(algorithm, Algorithm, "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...).")

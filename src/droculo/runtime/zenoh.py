@@ -244,7 +244,9 @@ class ZenohTransport(Transport):
                 answers, why = self.members.receive(frame)
                 if why is not None:
                     raise FrameError(why)
-                self._word[frame.sender] = time.monotonic()
+                # Who waits further on, or here, has sent what it had for here: that it lives is then no reason to wait.
+                if frame.kind != Kind.WAIT or frame.exchange < self.members.next - 1:
+                    self._word[frame.sender] = time.monotonic()
                 self.changed.notify_all()
             self._send(answers)
         except FrameError as error:
