@@ -91,7 +91,6 @@ class Memory:
     def project(self, y: Floats) -> tuple[Floats, Floats]:
         """x and y of every agent; what is given is overwritten."""
         job = self.job
-        y /= np.maximum(1, np.sqrt(np.vecdot(y, y)) / job.radius)[:, None]
         outside = np.minimum.reduce(y, 1) < 0
         outside |= np.maximum.reduce(y, 1) > 1
         outside |= np.add.reduce(y, 1) > job.budget
@@ -111,7 +110,9 @@ class Memory:
             raise RuntimeError("the oracle does not end: its tolerance is below rounding.")
         self.age += 1
         self.age[self.weights > 0] = 0
-        return np.where(outside[:, None], self.near, y), y
+        x = np.where(outside[:, None], self.near, y)
+        y /= np.maximum(1, np.sqrt(np.vecdot(y, y)) / job.radius)[:, None]
+        return x, y
 
     def _aim(self, who: Whole, y: Floats) -> None:
         """Where the weights would go from here."""

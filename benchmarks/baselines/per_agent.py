@@ -60,13 +60,12 @@ class Memory:
 
     def project(self, y: Floats) -> tuple[Floats, Floats]:
         job = self.job
-        y = y / max(1.0, float(np.sqrt(y @ y)) / job.radius)
         if y.min() >= 0 and y.max() <= 1 and y.sum() <= job.budget:
             x = y
         else:
             x, y = self._search(y)
         self.age = np.where(self.weights > 0, 0, self.age + 1)
-        return x, y
+        return x, y / max(1.0, float(np.sqrt(y @ y)) / job.radius)
 
     def _search(self, y: Floats) -> tuple[Floats, Floats]:
         """The nearest point of the hull of what is remembered, more and more of it, until K has nothing beyond."""

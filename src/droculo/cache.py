@@ -21,7 +21,7 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     Python back (sets with a solver on the host) cannot be kept and are compiled at every start. JAX runs what it finds in
     the folder, so it should be one that only you can write to; delete it whenever you like.
     """
-    path = Path(folder or _usual()).expanduser().absolute()
+    path = Path(folder).expanduser().absolute() if folder else usual_folder()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         writable = os.access(path, os.W_OK | os.X_OK)
@@ -41,6 +41,8 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     return path
 
 
-def _usual() -> str:
+def usual_folder() -> Path:
+    """Where droculo keeps what it has compiled, unless it is told otherwise."""
     chosen = os.environ.get("DROCULO_CACHE") or jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
-    return chosen or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "droculo")
+    chosen = chosen or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "droculo")
+    return Path(chosen).expanduser().absolute()

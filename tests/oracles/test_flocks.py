@@ -33,7 +33,7 @@ def batched(call, oracle, domain, x0, y0, eps):
 
 
 @pytest.mark.parametrize("name", ["corrective", "sharp"])
-@pytest.mark.parametrize("agents", [3 * flocks.FLOCK - 1])  # the last flock is not full
+@pytest.mark.parametrize("agents", [3 * flocks.HERD - 1])  # the last flock is not full
 def test_flocks_change_nothing(name, agents):
     oracle = ORACLES[name]
     with double():

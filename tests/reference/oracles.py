@@ -74,8 +74,7 @@ def nearest(points, weights, y, floor):
 
 def corrective(argmax, foot, inside, R, y0, eps, memory, size):
     """With a memory, a list of [point, weight, age] that is changed in place. Returns x, y, calls."""
-    y = y0 / max(1.0, np.linalg.norm(y0) / R)
-    x, calls, low = None, 0, np.inf
+    x, y, calls, low = None, y0, 0, np.inf
     if inside(foot(y)):
         x = y = foot(y)
     while x is None:
@@ -104,4 +103,4 @@ def corrective(argmax, foot, inside, R, y0, eps, memory, size):
             memory[min(idle)[1]] = [v, 0.0, 0]
     for atom in memory:
         atom[2] = 0 if atom[1] > 0 else atom[2] + 1
-    return x, y, calls
+    return x, y / max(1.0, np.linalg.norm(y) / R), calls

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from droculo.oracles import native
 from droculo.oracles.flocks import in_flocks
 from droculo.sets import Set
 
@@ -45,9 +47,14 @@ class InfeasibleProjection(eqx.Module):
     def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         """The infeasible projection of y0, starting from x0: what an implementation says."""
 
+    def together(self) -> Callable[..., Projection] | None:
+        """`project` for a batch of agents, every argument but the set with one or more axes more; or None."""
+        return None
+
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         """`project`; a batch of agents goes flock by flock, so that few wait for the slowest."""
-        out: Projection = in_flocks(self.project, domain, x0, y0, tolerance, memory)
+        y0 = native.once(y0)  # with all the gradients that it is made of
+        out: Projection = in_flocks(self.project, self.together(), domain, x0, y0, tolerance, memory)
         return out
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -10,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from droculo.oracles import native
 from droculo.oracles.base import InfeasibleProjection, Projection, lemma_bound, within_radius
+from droculo.oracles.flocks import over
 from droculo.oracles.infeasible import check_limit, foot_on_hull, square
 from droculo.oracles.nearest import Corral, nearest
 from droculo.sets import Set
@@ -31,10 +35,27 @@ class Atoms(eqx.Module):
     corral: Corral
 
 
-class _Search(NamedTuple):
+class Task(NamedTuple):
+    """What a projection is given, and what follows from it."""
+
+    eps: Array
+    cap: Array  # LOO calls at most
+    unit: Array  # of inner products: R^2
+    floor: Array  # nobody remembered is let in for less
+    ridge: Array
+    reach: Array  # 2 R: no two points of K are further apart
+
+
+class Search(NamedTuple):
+    """How far it has come: x is the nearest point to y in the hull of what is remembered."""
+
     atoms: Atoms
+    x: Array
     y: Array
-    low: Array  # |x - y|^2 when the oracle was last asked: it must fall, or rounding has the last word
+    direction: Array  # what the oracle is asked, about y - x; zero if nothing
+    lost: Array  # how much of y - x the direction leaves out
+    height: Array  # |y - x|^2
+    low: Array  # and at the question before: it must fall, or rounding has the last word
     calls: Array
     done: Array
 
@@ -73,48 +94,78 @@ class Corrective(InfeasibleProjection):
         )
 
     def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Atoms) -> Projection:
-        eps = tolerance
-        y = within_radius(domain, y0)
-        inside = jnp.zeros((), bool)
-        foot = y
+        task, start = self._begin(domain, x0, y0, tolerance, memory)
+
+        def body(s: Search) -> Search:
+            s = _walk(task, s)
+            return _judge(task, s, domain.argmax(s.direction))
+
+        return _end(domain, task, jax.lax.while_loop(lambda s: ~s.done, body, start))
+
+    def together(self) -> Callable[..., Projection] | None:
+        return self._project_all if native.available() else None
+
+    def _project_all(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Atoms) -> Projection:
+        """`project` for a batch of agents, by the compiled `native.step`, which leaves alone who is done."""
+        axes = y0.ndim - 1
+        task, start = over(axes, partial(self._begin, domain))(x0, y0, tolerance, memory)
+
+        def body(s: Search) -> Search:
+            return native.step(task, s, over(axes, domain.argmax)(s.direction))
+
+        out = jax.lax.while_loop(lambda s: ~jnp.all(s.done), body, native.step(task, start, y0))
+        projection: Projection = over(axes, partial(_end, domain))(task, out)
+        return projection
+
+    def _begin(self, domain: Set, x0: Array, y0: Array, eps: Array, memory: Atoms) -> tuple[Task, Search]:
+        inside, foot = jnp.zeros((), bool), y0
         if domain.quick_membership:
-            foot, rounding = foot_on_hull(domain, y)
+            foot, rounding = foot_on_hull(domain, y0)
             inside = domain.contains(foot, rounding)
-        unit = jnp.asarray(domain.radius**2, y.dtype)  # of inner products
-        ulp = float(np.finfo(y.dtype).eps)
+        number = y0.dtype
+        unit, reach = jnp.asarray(domain.radius**2, number), jnp.asarray(2 * domain.radius, number)
+        ulp = float(np.finfo(number).eps)
+        cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), min(self.limit, 40 * memory.used.shape[0]))
         floor = jnp.maximum(SHARE * eps, 64 * ulp * unit)
-        m = memory.used.shape[0]
-        cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), min(self.limit, 40 * m))
+        nothing, never = jnp.zeros((), number), jnp.asarray(jnp.inf, number)
+        start = Search(
+            atoms=memory, x=foot, y=jnp.where(inside, foot, y0), direction=jnp.zeros_like(y0), lost=nothing, height=nothing,
+            low=never, calls=jnp.zeros((), jnp.int32), done=inside,
+        )  # fmt: skip
+        return Task(eps, cap.astype(number), unit, floor, 16 * ulp * unit, reach), start
 
-        def body(s: _Search) -> _Search:
-            points = s.atoms.points
-            corral = nearest(
-                s.atoms.gram, points @ s.y, s.atoms.used, s.atoms.corral, floor=floor, ridge=16 * ulp * unit, idle=s.done,
-                enough=3 * eps + unit - square(s.y),  # |x - y|^2 <= 3 eps
-            )  # fmt: skip
-            x = corral.weights @ points
-            height = square(s.y - x)
-            near = height <= 3 * eps
-            asks = ~near & ~s.done
-            # Who does not ask costs a host solver nothing.
-            direction, lost = _coarse(jnp.where(asks, s.y - x, 0))
-            v = domain.argmax(direction)
-            gap = jnp.dot(direction, v - x) + lost * jnp.where(asks, 2 * domain.radius, 0)
-            enough = asks & ((gap <= eps) | ~(height < s.low) | (s.calls + 1 >= cap))
-            # <y - x, z - x> <= gap on all of K: y goes onto that plane.
-            y = jnp.where(enough, x + jnp.clip(gap, 0, height) / height * (s.y - x), s.y)
-            atoms = _remember(eqx.tree_at(lambda a: a.corral, s.atoms, corral), v, asks & ~enough, unit)
-            return _Search(
-                atoms, y, jnp.where(asks, height, s.low), s.calls + asks, near | enough | ~jnp.isfinite(height)
-            )
 
-        never, nothing = jnp.asarray(jnp.inf, y.dtype), jnp.zeros((), jnp.int32)
-        out = jax.lax.while_loop(lambda s: ~s.done, body, _Search(memory, y, never, nothing, inside))
-        weights = out.atoms.corral.weights
-        x = jnp.where(inside, foot, weights @ out.atoms.points)
-        y = jnp.where(inside, foot, out.y)
-        kept = eqx.tree_at(lambda a: a.age, out.atoms, jnp.where(weights > 0, 0, out.atoms.age + 1))
-        return Projection(x, y, out.calls, square(x - y) <= 3 * eps, kept)
+def _walk(task: Task, s: Search) -> Search:
+    """To the nearest point of the hull of what is remembered; and if that is not near enough, what to ask."""
+    atoms = s.atoms
+    corral = nearest(
+        atoms.gram, atoms.points @ s.y, atoms.used, atoms.corral, floor=task.floor, ridge=task.ridge, idle=s.done,
+        enough=3 * task.eps + task.unit - square(s.y),  # |x - y|^2 <= 3 eps
+    )  # fmt: skip
+    x = jnp.where(s.done, s.x, corral.weights @ atoms.points)
+    height = square(s.y - x)
+    done = s.done | (height <= 3 * task.eps) | ~jnp.isfinite(height)
+    direction, lost = _coarse(jnp.where(done, 0, s.y - x))  # who does not ask costs a host solver nothing
+    atoms = eqx.tree_at(lambda a: a.corral, atoms, corral)
+    return Search(atoms, x, s.y, direction, lost, height, s.low, s.calls + ~done, done)
+
+
+def _judge(task: Task, s: Search, v: Array) -> Search:
+    """What the oracle answered is either all that there is, so that y can be pulled, or something new to remember."""
+    gap = jnp.dot(s.direction, v - s.x) + s.lost * task.reach
+    enough = ~s.done & ((gap <= task.eps) | ~(s.height < s.low) | (s.calls >= task.cap))
+    # <y - x, z - x> <= gap on all of K: y goes onto that plane.
+    y = jnp.where(enough, s.x + jnp.clip(gap, 0, s.height) / s.height * (s.y - s.x), s.y)
+    new = ~s.done & ~enough
+    atoms, low = _remember(s.atoms, v, new, task.unit), jnp.where(new, s.height, s.low)
+    return Search(atoms, s.x, y, s.direction, s.lost, s.height, low, s.calls, s.done | enough)
+
+
+def _end(domain: Set, task: Task, s: Search) -> Projection:
+    # Last, not first: pulled into the ball before, y0 would lead elsewhere than to its own projection.
+    y = within_radius(domain, s.y)
+    kept = eqx.tree_at(lambda a: a.age, s.atoms, jnp.where(s.atoms.corral.weights > 0, 0, s.atoms.age + 1))
+    return Projection(s.x, y, s.calls, square(s.x - y) <= 3 * task.eps, kept)
 
 
 def _coarse(direction: Array) -> tuple[Array, Array]:
@@ -137,6 +188,8 @@ def _remember(atoms: Atoms, v: Array, really: Array, unit: Array) -> Atoms:
     heir = index == jnp.argmin(jnp.where(place | (w <= 0), jnp.inf, w))
     here, pair = place & really, jnp.where(place | heir, w, 0)
     crowded = really & jnp.any(place & (w > 0))
+    # Two of the inverse's points move, or one that it knows goes (in spite of a weight of zero): it begins anew.
+    worn = crowded | jnp.any(here & (jnp.diagonal(atoms.corral.inverse) > 0))
     together = pair.sum()
     pair = pair / jnp.where(together > 0, together, 1)
     inherits = heir & crowded
@@ -154,7 +207,7 @@ def _remember(atoms: Atoms, v: Array, really: Array, unit: Array) -> Atoms:
         age=jnp.where(here, 0, atoms.age),
         corral=Corral(
             weights=jnp.where(here, 0, jnp.where(inherits, together, w)),
-            inverse=jnp.where(crowded, 0, atoms.corral.inverse),  # two of its points have moved: begin anew
+            inverse=jnp.where(worn, 0, atoms.corral.inverse),
         ),
     )
 

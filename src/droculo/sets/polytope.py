@@ -18,6 +18,14 @@ from droculo.sets.inequalities import inner_ball, least_max, tight_rows
 from droculo.sets.nearest_point import most_violated
 from droculo.sets.quadratic_program import QuadraticProgram
 
+_SHARP, _USUAL = (
+    {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")} for tolerance in (1e-9, 1e-7)
+)
+OPTIONS: dict[str, Any] = {"output_flag": False, "presolve": "off", "solver": "simplex", "threads": 1, **_SHARP}
+#: someone else may have started HiGHS with another number of threads; the warm basis may lead astray; a reduced cost may
+#: stay a little above 1e-9 whatever the solver does, and the answer is as good as its numbers allow
+REMEDIES: tuple[dict[str, Any], ...] = ({"threads": 0}, _USUAL, {"presolve": "on", **_USUAL})
+
 
 class _Simplex(Host):
     """One HiGHS model of {x : row_lower <= M x <= row_upper, lower <= x <= upper}, kept for every solve.
@@ -47,19 +55,24 @@ class _Simplex(Host):
         return np.clip(np.array(self._model.getSolution().col_value), self.lower, self.upper)
 
     def _run(self) -> None:
+        """Solve; where HiGHS does not say "optimal" at once, again from nothing, with one remedy after another."""
         self._model.run()
-        if self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-            return
-        # Someone else may have started HiGHS with another number of threads, or the warm basis led astray.
-        self._model.setOptionValue("threads", 0)
-        self._model.clearSolver()
-        self._model.run()
-        status = self._model.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(
-                f"HiGHS could not maximise a linear function over the polytope: it says "
-                f"{self._model.modelStatusToString(status)!r}. Check the scaling of A, b and the bounds."
-            )
+        for remedy in REMEDIES:
+            if self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                break
+            for option, value in (OPTIONS | remedy).items():
+                self._model.setOptionValue(option, value)
+            self._model.clearSolver()
+            self._model.run()
+        else:
+            status = self._model.getModelStatus()
+            if status != highspy.HighsModelStatus.kOptimal:
+                raise RuntimeError(
+                    f"HiGHS could not maximise a linear function over the polytope: it says "
+                    f"{self._model.modelStatusToString(status)!r}. Check the scaling of A, b and the bounds."
+                )
+        for option, value in OPTIONS.items():
+            self._model.setOptionValue(option, value)
 
     def _start(self) -> tuple[Any, Any]:
         rows, columns = self.matrix.shape
@@ -74,10 +87,8 @@ class _Simplex(Host):
         program.a_matrix_.index_ = column.astype(np.int32)
         program.a_matrix_.value_ = self.matrix[row, column]
         model = highspy.Highs()
-        for option, value in {"output_flag": False, "presolve": "off", "solver": "simplex", "threads": 1}.items():
+        for option, value in OPTIONS.items():
             model.setOptionValue(option, value)
-        for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            model.setOptionValue(option, 1e-9)
         model.passModel(program)
         model.changeObjectiveSense(highspy.ObjSense.kMaximize)
         self._model = model

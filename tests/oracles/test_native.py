@@ -1,0 +1,150 @@
+"""`native.c` does what the same oracle does in JAX alone; and without a compiler there is still the latter."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.oracles.test_contract import SETS
+from tests.oracles.test_corrective import walk
+
+from droculo import oracles, sets
+from droculo.oracles import native
+from droculo.precision import double
+
+pytestmark = pytest.mark.skipif(not native.available(), reason="needs a C compiler, and a CPU to run on")
+
+AGENTS = 7
+
+
+def both_ways(oracle, domain, kind, eps, rounds, length=0.4):
+    """What every agent finds, round after round, natively and in JAX alone; each way has its own memory."""
+    wanderers = [walk(domain, rounds, seed, length) for seed in range(AGENTS)]
+    x0 = jnp.asarray(domain.argmax(jnp.arange(domain.dim) + 1.0), kind)
+    ways = [
+        jax.jit(jax.vmap(lambda y, memory, way=way: way(domain, x0, y, jnp.asarray(eps, kind), memory)))
+        for way in (oracle, oracle.project)
+    ]
+    start = jax.vmap(lambda _: oracle.init(domain, x0))(jnp.arange(AGENTS))
+    memories = [start, start]
+    for points in zip(*wanderers, strict=True):
+        y = jnp.asarray(np.array(points), kind)
+        found = [way(y, memory) for way, memory in zip(ways, memories, strict=True)]
+        yield found
+        memories = [out.memory for out in found]
+
+
+@pytest.mark.parametrize("name", ["budget", "simplex", "polytope"])
+def test_it_is_the_same_oracle(name):
+    domain, asked = SETS[name], 0
+    with double():
+        for here, there in both_ways(oracles.Corrective(), domain, jnp.float64, 1e-3, 20):
+            np.testing.assert_array_equal(here.calls, there.calls)
+            for one, other in zip(jax.tree.leaves(here), jax.tree.leaves(there), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+            asked += int(here.calls.sum())
+    assert asked > 20 * AGENTS / 2
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_also_with_too_few_places_where_points_are_merged(size):
+    domain = SETS["budget"]
+    with double():
+        for here, there in both_ways(oracles.Corrective(size=size), domain, jnp.float64, 1e-2, 12):
+            assert bool(jnp.all(here.met))
+            np.testing.assert_array_equal(here.calls, there.calls)
+            np.testing.assert_allclose(here.x, there.x, atol=1e-6)
+
+
+def test_in_single_precision():
+    """Rounding may choose another way, but both are within the tolerance of the same projection."""
+    domain, eps = SETS["budget"], 1e-3
+    for here, there in both_ways(oracles.Corrective(), domain, jnp.float32, eps, 20):
+        assert here.x.dtype == jnp.float32
+        assert bool(jnp.all(here.met))
+        assert bool(jnp.all(there.met))
+        assert float(jnp.max(jnp.abs(here.x - there.x))) < np.sqrt(3 * eps)
+
+
+def test_seeds_of_agents_are_as_many_agents():
+    domain, oracle, eps = SETS["budget"], oracles.Corrective(), 1e-3
+    with double():
+        x0 = jnp.asarray(domain.center)
+        y = jax.random.normal(jax.random.key(0), (3, 5, domain.dim))
+
+        def one(y):
+            return oracle(domain, x0, y, jnp.asarray(eps), oracle.init(domain, x0))
+
+        nested = jax.jit(jax.vmap(jax.vmap(one)))(y)
+        flat = jax.jit(jax.vmap(one))(y.reshape(15, -1))
+        alone = jax.jit(one)(y[1, 2])
+    for two, single in zip(jax.tree.leaves(nested), jax.tree.leaves(flat), strict=True):
+        np.testing.assert_array_equal(two.reshape(single.shape), single)
+    np.testing.assert_array_equal(alone.x, nested.x[1, 2])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_whatever_is_given_it_returns(bad):
+    domain, oracle = SETS["budget"], oracles.Corrective()
+    with double():
+        x0 = jnp.asarray(domain.center)
+        y = jnp.asarray(np.array([np.full(domain.dim, bad), np.full(domain.dim, 2.0)]))
+        one = lambda y: oracle(domain, x0, y, jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
+        out = jax.jit(jax.vmap(one))(y)
+        assert bool(out.met[1]), "nobody else is drawn in"
+        assert bool(domain.contains(out.x[1], 1e-9))
+        if np.isfinite(bad):
+            assert bool(domain.contains(out.x[0], 1e-9))
+
+
+def test_what_goes_in_is_worked_out_once():
+    """Left to itself the compiler puts the cosines into every use of y0."""
+    domain, oracle = SETS["budget"], oracles.Corrective()
+    with double():
+        x0 = jnp.asarray(domain.center)
+        one = lambda y: oracle(domain, x0, jnp.cos(y), jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
+        program = jax.jit(jax.vmap(one)).lower(jnp.ones((4, domain.dim))).compile().as_text()
+    assert program.count(" cosine(") == 1
+
+
+@pytest.mark.parametrize("why", ["no compiler", "switched off"])
+def test_without_it_there_is_jax(why, monkeypatch, tmp_path):
+    if why == "no compiler":
+        monkeypatch.setenv("DROCULO_CACHE", str(tmp_path))
+        monkeypatch.setattr(native.shutil, "which", lambda name: None)
+        monkeypatch.setattr(native, "_library", native._library.__wrapped__)
+    else:
+        monkeypatch.setenv("DROCULO_NATIVE", "0")
+    assert not native.available()
+    domain, oracle = sets.budget(6, 2), oracles.Corrective()
+    with double():
+        x0 = jnp.asarray(domain.center)
+        one = lambda y: oracle(domain, x0, y, jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
+        program = jax.jit(jax.vmap(one))
+        y = jnp.full((2, 6), 1.0)
+        assert "droculo_step" not in program.lower(y).as_text()
+        assert bool(jnp.all(program(y).met))
+
+
+def test_a_compiler_that_fails_is_no_compiler(monkeypatch, tmp_path):
+    monkeypatch.setenv("DROCULO_CACHE", str(tmp_path))
+    monkeypatch.setattr(native, "FLAGS", ("--no-such-flag",))
+    assert native._library.__wrapped__(np.dtype(np.float64)) is None
+    assert not list(tmp_path.glob("*.so"))
+
+
+def test_the_memory_can_change_hands():
+    """What one way remembers, the other goes on with: a run that was begun without a compiler can be finished with one."""
+    domain, oracle, eps = SETS["budget"], oracles.Corrective(), 1e-3
+    with double():
+        x0 = jnp.asarray(domain.center)
+        ways = [
+            eqx.filter_jit(lambda y, memory, way=way: way(domain, x0, y, jnp.asarray(eps), memory))
+            for way in (oracle, oracle.project)
+        ]
+        memory = oracle.init(domain, x0)
+        for k, y in enumerate(walk(domain, 10)):
+            out = ways[k % 2](jnp.asarray(y), memory)
+            exact = ways[0](jnp.asarray(y), memory)
+            np.testing.assert_allclose(out.x, exact.x, atol=1e-8)
+            memory = out.memory
