@@ -1,12 +1,16 @@
 """LOO calls and seconds against certified regret: the paper's oracle, ours, and exact projection, on seven kinds of set.
 
-.venv/bin/python benchmarks/oracle_calls.py            # about ten minutes
+.venv/bin/python benchmarks/oracle_calls.py            # about fifteen minutes
 .venv/bin/python benchmarks/oracle_calls.py --quick
 
-N = 20 agents on a ring, about 20 coordinates; f_{t,i}(x) = <c_{t,i}, x> - |x|^2/2 with drifting c, concave on every set, so that
-the best point is a projection. The certificate is of 4 agents, on a sample of rounds. "exact" is the corrective oracle with a
-tolerance so small that it is the Euclidean projection (tests/oracles/test_corrective.py). The paper's oracle has the same step;
-its tolerance falls until its certified regret is within 5 % of ours. Where a solver on the host answers, it runs for fewer rounds.
+N = 20 agents on a ring, about 20 coordinates. On sets in the unit box the functions are non-convex quadratics, the usual
+benchmark of the field (monotone, another one every round, half of it the agent's own and half of it noise; case A2 where 0 is
+in K, else A1). On the nuclear ball they are f(x) = <c, x> - |x|^2/2 with noisy c. A third table has a gentler adversary: the
+same with slowly drifting c.
+
+The certificate is of 4 agents, on a sample of rounds. "exact" is the corrective oracle with a tolerance so small that it is the
+Euclidean projection (tests/oracles/test_corrective.py). The paper's oracle has the same step; its tolerance falls until its
+certified regret is within 5 % of ours. Where a solver on the host answers, the comparison is over fewer rounds.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ from targets import Part, Target, table
 from droculo import Droculo, Scales, feedback, linearizations, measure, networks, oracles, problems, sets, simulate
 
 AGENTS = 20
+#: functions that an agent goes through, one a round
+KINDS = 64
 NETWORK = networks.connect(networks.ring(AGENTS))
 SAMPLE = measure.Sample(agents=4, functions=AGENTS, rounds=256)
 RING_SETS: dict[str, Callable[[], sets.Set]] = {
@@ -41,7 +47,7 @@ RING_SETS: dict[str, Callable[[], sets.Set]] = {
 }
 ON_HOST = ("LP polytope", "spanning trees", "assignment")
 #: the tolerance that stands for exact projection; a curved set has no end of vertices to ask for
-EXACT = {"nuclear ball": 0.01}
+EXACT = {"nuclear ball": 0.001}
 TOLERANCES = (1.0, 0.3, 0.1, 0.03, 0.01)
 
 
@@ -56,8 +62,35 @@ class Point:
 
 
 @cache
-def tracking(name: str) -> problems.Problem:
-    """Drifting linear gains less half the squared norm: the best point is a projection."""
+def rough(name: str) -> problems.Problem:
+    """Another function every round, half of it noise: the regret depends on how well y is projected."""
+    domain, rng = RING_SETS[name](), np.random.default_rng(0)
+    if name == "nuclear ball":
+        return quadratics(
+            domain, 2 * rng.normal(0, 1, domain.dim) + rng.normal(0, 1, (AGENTS, 1, domain.dim)), 3.0, rng
+        )
+    drawn = rng.uniform(size=(AGENTS, 1, domain.dim, domain.dim)) / 2
+    drawn = drawn + rng.uniform(size=(AGENTS, KINDS, domain.dim, domain.dim)) / 2
+    H = -(drawn + drawn.transpose(0, 1, 3, 2)) / 20
+    case = "A2" if name in ("budget", "partition matroid", "LP polytope") else "A1"
+    return problems.NQP(H, -H.sum(axis=3), np.zeros((AGENTS, KINDS)), domain, case=case)
+
+
+def quadratics(domain: sets.Set, base: Any, noise: float, rng: np.random.Generator) -> problems.Problem:
+    """<c, x> - |x|^2/2, a noisy c every round."""
+    c = base + rng.normal(0, noise, (AGENTS, KINDS, domain.dim))
+    radius = float(domain.radius)
+    steepest = float(np.linalg.norm(c, axis=2).max()) + radius
+    return problems.from_function(
+        lambda i, t, x: jnp.dot(jnp.asarray(c)[i, t % KINDS], x) - jnp.dot(x, x) / 2,
+        domain, linearizations.Concave(), gradient_bound=steepest, value_bound=steepest * radius, smoothness=1.0,
+        agents=AGENTS,
+    )  # fmt: skip
+
+
+@cache
+def gentle(name: str) -> problems.Problem:
+    """Slowly drifting linear gains less half the squared norm: the best point is a projection."""
     domain, rng = RING_SETS[name](), np.random.default_rng(1)
     base = rng.normal(0, 1, (AGENTS, domain.dim)) + rng.normal(0, 1, domain.dim)
     speed = rng.uniform(0.5, 2.5, (AGENTS, domain.dim))
@@ -71,8 +104,17 @@ def tracking(name: str) -> problems.Problem:
 
 
 @cache
-def run(name: str, oracle: Any, horizon: int, theta: float, step: float, tolerance: float, timed: bool = True) -> Point:
-    problem = tracking(name)
+def run(
+    name: str,
+    oracle: Any,
+    horizon: int,
+    theta: float,
+    step: float,
+    tolerance: float,
+    timed: bool = True,
+    soft: bool = False,
+) -> Point:
+    problem = gentle(name) if soft else rough(name)
     agent = Droculo.design(
         problem.setting, feedback.full_information(), horizon=horizon, theta=theta, oracle=oracle,
         scales=Scales(step=step, tolerance=tolerance),
@@ -88,68 +130,100 @@ def run(name: str, oracle: Any, horizon: int, theta: float, step: float, toleran
 
 
 OURS, PAPER = oracles.Corrective(), oracles.Paper(limit=20_000)
+#: step and tolerance by the default rule
+STEP, TOLERANCE = Scales().step_for(feedback.full_information()), Scales().tolerance
 
 
-def at_equal_regret(name: str, horizon: int, theta: float, regret: float) -> tuple[Point, float]:
+def at_equal_regret(name: str, horizon: int, theta: float, regret: float, soft: bool = False) -> tuple[Point, float]:
     """The paper's oracle, its tolerance falling until its regret is within 5 % of `regret`."""
     for tolerance in TOLERANCES:
-        point = run(name, PAPER, horizon, theta, 3.0, tolerance)
+        point = run(name, PAPER, horizon, theta, STEP, tolerance, soft=soft)
         if point.regret <= regret + 0.05 * abs(regret):
             break
     return point, tolerance
+
+
+def horizons(name: str, theta: float, quick: bool) -> tuple[int, int]:
+    """Rounds for us, and for the comparison with the paper's oracle, which pays for every call of a solver."""
+    if quick:
+        return 256, 64
+    if name == "nuclear ball":  # a singular value decomposition for every call, and many calls on a curved set
+        return (4096, 4096) if theta < 1 else (512, 512)
+    if name not in ON_HOST:
+        return 4096, 4096
+    return 4096, (128 if theta == 1 else 1024)
 
 
 def measure_calls(quick: bool = False) -> Part:
     rows, targets = [], []
     for theta in (0.5, 1.0):
         for name in RING_SETS:
-            # A singular value decomposition for every call, and many calls on a curved set: fewer rounds.
-            horizon = 512 if quick or (name, theta) == ("nuclear ball", 1.0) else 4096
-            ours = run(name, OURS, horizon, theta, 3.0, 0.1)
-            exact = run(name, OURS, horizon, theta, 3.0, EXACT.get(name, 1e-4), timed=False)
-            short = horizon if name not in ON_HOST else (128 if theta == 1 else 1024)
-            short = min(short, horizon)
-            mine = run(name, OURS, short, theta, 3.0, 0.1)
+            horizon, short = horizons(name, theta, quick)
+            ours = run(name, OURS, horizon, theta, STEP, TOLERANCE)
+            exact = run(name, OURS, horizon, theta, STEP, EXACT.get(name, 1e-5), timed=False)
+            mine = run(name, OURS, short, theta, STEP, TOLERANCE)
             paper, tolerance = at_equal_regret(name, short, theta, mine.regret)
-            fewer, faster = paper.calls / mine.calls, paper.seconds / mine.seconds
+            fewer, faster = paper.calls / max(mine.calls, 1e-9), paper.seconds / mine.seconds
             rows.append(
-                [name, theta, ours.calls, ours.regret / exact.regret, short, paper.calls, tolerance,
-                 paper.regret / mine.regret, fewer, faster]
+                [name, theta, ours.calls, ours.regret / exact.regret, short, mine.calls, paper.calls, tolerance,
+                 paper.regret / mine.regret, min(fewer, 1e6), faster]
             )  # fmt: skip
             print(*rows[-1], flush=True)
             here = f"{name}, theta = {theta:g}"
             if name != "nuclear ball":  # not a polytope: infinitely many vertices
                 targets.append(Target(f"LOO calls a block ({here})", ours.calls, at_most=2))
-            targets.append(
-                Target(f"certified regret against exact projection ({here})", ours.regret / exact.regret, at_most=1.02)
-            )
-            if not quick and short == horizon:
+                gap = ours.regret / exact.regret
+                targets.append(Target(f"certified regret against exact projection ({here})", gap, at_most=1.02))
+            if not quick:
                 targets.append(Target(f"fewer LOO calls than the paper's oracle ({here})", fewer, at_least=100))
             if name not in ON_HOST:
                 targets.append(Target(f"speed against the paper's oracle ({here})", faster, at_least=1, noise=0.1))
             elif name == "LP polytope":
                 targets.append(Target(f"speed against the paper's oracle ({here})", faster, at_least=20, noise=0.1))
     head = [
-        "set", "theta", "our LOO calls a block", "regret / exact projection's", "T of the comparison",
+        "set", "theta", "our LOO calls a block", "regret / exact projection's", "T of the comparison", "ours a block there",
         "the paper's LOO calls a block", "its tolerance scale", "its regret / ours", "times fewer calls", "times faster",
     ]  # fmt: skip
     growth, more = exponents(quick)
-    text = table(head, rows) + "\n\nGrowth of our LOO calls with T (the theorem allows 2 theta):\n\n" + growth
+    text = "\n\n".join([
+        table(head, rows), "Growth of our LOO calls with T (the theorem allows 2 theta):", growth,
+        "A gentler adversary, whose regret hardly depends on the tolerance, so that a coarse one will do for the paper's oracle:",
+        soft_table(quick),
+    ])  # fmt: skip
     command = ".venv/bin/python benchmarks/oracle_calls.py"
     return Part("Oracle calls", command, text, targets + more, {"rows": rows})
 
 
+def soft_table(quick: bool) -> str:
+    rows = []
+    for name in ("budget",) if quick else ("budget", "simplex", "partition matroid"):
+        for theta in (0.5, 1.0):
+            horizon = 256 if quick else 4096
+            mine = run(name, OURS, horizon, theta, STEP, TOLERANCE, soft=True)
+            paper, tolerance = at_equal_regret(name, horizon, theta, mine.regret, soft=True)
+            rows.append(
+                [name, theta, mine.calls, paper.calls, tolerance, paper.regret / mine.regret, paper.calls / mine.calls,
+                 paper.seconds / mine.seconds]
+            )  # fmt: skip
+            print(*rows[-1], flush=True)
+    head = [
+        "set", "theta", "our LOO calls a block", "the paper's", "its tolerance scale", "its regret / ours",
+        "times fewer calls", "times faster",
+    ]  # fmt: skip
+    return table(head, rows)
+
+
 def exponents(quick: bool) -> tuple[str, list[Target]]:
     """LOO calls in all ~ T^?"""
-    horizons = (128, 256, 512) if quick else (256, 512, 1024, 2048, 4096)
+    lengths = (128, 256, 512) if quick else (256, 512, 1024, 2048, 4096)
     rows, targets = [], []
     for name in ("budget", "simplex", "partition matroid"):
         for theta in (0.5, 1.0):
-            calls = [run(name, OURS, T, theta, 3.0, 0.1, timed=False).total_calls for T in horizons]
-            power = float(np.polyfit(np.log(horizons), np.log(calls), 1)[0])
+            calls = [run(name, OURS, T, theta, STEP, TOLERANCE, timed=False).total_calls for T in lengths]
+            power = float(np.polyfit(np.log(lengths), np.log(calls), 1)[0])
             rows.append([name, theta, *calls, power])
             targets.append(Target(f"growth of LOO calls ({name}, theta = {theta:g})", power, at_most=theta + 0.1))
-    return table(["set", "theta", *(f"T={h}" for h in horizons), "exponent"], rows), targets
+    return table(["set", "theta", *(f"T={h}" for h in lengths), "exponent"], rows), targets
 
 
 def main() -> None:

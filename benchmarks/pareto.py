@@ -14,14 +14,14 @@ from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
-from oracle_calls import ON_HOST, OURS, PAPER, RING_SETS, Point, run
+from oracle_calls import ON_HOST, OURS, PAPER, RING_SETS, STEP, TOLERANCE, Point, run
 from targets import Part, Target, table
 
-THETAS, STEPS = (0.5, 1.0), (1.0, 3.0, 10.0)
+THETAS, STEPS = (0.5, 1.0), (1.0, STEP, 10.0)
 #: the paper's oracle pays for a small tolerance dearly at theta = 1, so its list ends earlier there
-TOLERANCES = {("ours", 0.5): (1.0, 0.1, 0.01), ("ours", 1.0): (1.0, 0.1, 0.01)}
-TOLERANCES |= {("paper", 0.5): (1.0, 0.1, 0.01), ("paper", 1.0): (1.0, 0.3)}
-DEFAULT = (3.0, 0.1)
+TOLERANCES = {("ours", 0.5): (1.0, 0.1, TOLERANCE), ("ours", 1.0): (1.0, 0.1, TOLERANCE)}
+TOLERANCES |= {("paper", 0.5): (1.0, 0.1, TOLERANCE), ("paper", 1.0): (1.0, 0.3)}
+DEFAULT = (STEP, TOLERANCE)
 
 Plane = dict[tuple[str, float, float, float], Point]
 

@@ -18,7 +18,7 @@ class Scales:
     """Multiplies what the theorems prescribe. Any constants keep the rates; `Scales.theorem()` has the theorems' own.
 
     The default rule, one for all cases: `step` 3 for gradients, 30 for two values, 300 for one value (None means this
-    rule), `tolerance` 0.1. The theorems' G is the longest estimate that bounds allow, and typical ones are shorter, the
+    rule), `tolerance` 0.01. The theorems' G is the longest estimate that bounds allow, and typical ones are shorter, the
     more so the noisier the feedback is; and the corrective oracle hardly charges for a small tolerance. How it was
     chosen and checked: docs/results/performance.md.
 
@@ -28,7 +28,7 @@ class Scales:
     block: float = 1.0
     slot: float = 1.0
     step: float | None = None
-    tolerance: float = 0.1
+    tolerance: float = 0.01
     delta: float = 0.5
 
     def __post_init__(self) -> None:

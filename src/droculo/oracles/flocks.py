@@ -14,7 +14,7 @@ from jax.custom_batching import custom_vmap
 #: agents whose loops run together on a CPU: 4 to 20 cost the same per agent, 64 twice as much
 FLOCK = 16
 #: the same where each has a loop of its own, and they share only the oracle's answers
-HERD = 64
+HERD = 128
 #: and in a program of a GPU's kernel
 TILE = 1
 

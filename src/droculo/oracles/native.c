@@ -138,13 +138,23 @@ static int swap(Memory a, Walk s, int64_t who, int joins, real ridge) {
   return most * fabs(scale) <= 100 / ridge;
 }
 
-/* From scratch, what `swap` keeps up to date. */
-static void renew(Memory a, Walk s) {
-  int64_t m = a.m;
-  for (int64_t i = 0; i < m; i++) s.known[i] = a.inverse[i * m + i] > 0;
-  combine(s.flat, s.known, a.inverse, m, m);
-  for (int64_t i = 0; i < m; i++) s.aim[i] = s.known[i] * s.slope[i];
-  combine(s.free, s.aim, a.inverse, m, m);
+/* From scratch, what `swap` keeps up to date: inverse @ slope, */
+static void refresh(Memory a, Walk s) {
+  for (int64_t i = 0; i < a.m; i++) s.aim[i] = s.known[i] * s.slope[i];
+  combine(s.free, s.aim, a.inverse, a.m, a.m);
+}
+
+/* and all of it; whether somebody has weight whom the inverse does not know. */
+static int renew(Memory a, Walk s) {
+  int strangers = 0;
+  for (int64_t i = 0; i < a.m; i++) {
+    int known = a.inverse[i * a.m + i] > 0;
+    s.known[i] = known;
+    strangers |= a.weights[i] > 0 && !known;
+  }
+  combine(s.flat, s.known, a.inverse, a.m, a.m);
+  refresh(a, s);
+  return strangers;
 }
 
 static void find_slope(Memory a, Walk s, const real *target) {
@@ -172,19 +182,17 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
   Walk s = {scratch, scratch + m, scratch + 2 * m, scratch + 3 * m, scratch + 4 * m, scratch + 5 * m};
   int fresh = 0;
   find_slope(a, s, target);
-  renew(a, s);
+  int strangers = renew(a, s);
   for (int64_t steps = 1;; steps++) {
     int64_t unknown = -1, blocker = -1, newcomer = -1;
     int leaves = 0, beyond = 0, falls = 0, again = 0, sound = 1;
-    for (int64_t i = m - 1; i >= 0; i--)
+    for (int64_t i = 0; strangers && i < m && unknown < 0; i++)
       if (w[i] > 0 && s.known[i] == 0) unknown = i;
     if (unknown < 0) {
       real mass = total(s.flat, m), level = total(s.free, m) / (mass > 0 ? mass : 1), least = INFINITY;
-      for (int64_t i = 0; i < m; i++) {
-        s.aim[i] = s.free[i] - level * s.flat[i];
-        real room = -w[i] / s.aim[i];
-        if (s.known[i] != 0 && w[i] + s.aim[i] < 0 && room < least) least = room, blocker = i;
-      }
+      for (int64_t i = 0; i < m; i++) s.aim[i] = s.free[i] - level * s.flat[i];
+      for (int64_t i = 0; i < m; i++)
+        if (w[i] + s.aim[i] < 0 && s.known[i] != 0 && -w[i] / s.aim[i] < least) least = -w[i] / s.aim[i], blocker = i;
       leaves = least < 1;
       real step = leaves ? least : 1;
       move(w, step, s.aim, leaves ? blocker : -1, s.scratch, m);
@@ -201,15 +209,17 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
     real mean = dot(w, s.slope, m), value = -(dot(w, target, m) + mean) / 2;
     if (whole) {
       real best = -INFINITY, most = -INFINITY;
-      for (int64_t i = 0; i < m; i++) { /* rounding does not choose among equals */
-        real gain = a.used[i] ? s.slope[i] - mean : -INFINITY, rank = floor(gain / floor_);
-        if (rank > best) best = rank, newcomer = i;
-        if (gain > most) most = gain;
-      }
-      beyond = newcomer >= 0 && most > floor_;
+      for (int64_t i = 0; i < m; i++)
+        if (a.used[i] && s.slope[i] > most) most = s.slope[i];
+      beyond = most - mean > floor_;
+      for (int64_t i = 0; beyond && i < m; i++)
+        if (a.used[i] && s.slope[i] - mean > floor_) { /* rounding does not choose among equals */
+          real rank = floor((s.slope[i] - mean) / floor_);
+          if (rank > best) best = rank, newcomer = i;
+        }
       falls = value < low;
       again = beyond && falls;
-      if (again) renew(a, s);
+      if (again) refresh(a, s);
     }
     int is_known = newcomer >= 0 && s.known[newcomer] != 0;
     if (unknown >= 0) sound = swap(a, s, unknown, 1, ridge);
@@ -221,7 +231,7 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
       return;
     if (unknown >= 0 || worn) {
       find_slope(a, s, target);
-      renew(a, s);
+      strangers = renew(a, s);
     }
     if (whole) low = value;
     fresh |= worn;
