@@ -106,8 +106,8 @@ def per_block(problem, network, oracle, blocks: int) -> dict[str, float]:
         "milliseconds": 1e3 * float(np.median(seconds)),
         "compile_seconds": first,
         "bytes": float(moved),
-        "loo_calls": float(np.mean(np.asarray(bill.loo_calls))) / blocks,
-        "unmet": float(np.mean(np.asarray(bill.unmet))) / blocks,
+        "loo_calls": float(np.mean(np.asarray(bill.spent.loo_calls))) / blocks,
+        "unmet": float(np.mean(np.asarray(bill.spent.unmet))) / blocks,
         "feasible": bool(x.min() >= -1e-5 and x.max() <= 1 + 1e-5 and x.sum(axis=1).max() <= BUDGET + 1e-3),
     }
 

@@ -131,7 +131,7 @@ def run(
 
 OURS, PAPER = oracles.Corrective(), oracles.Paper(limit=20_000)
 #: step and tolerance by the default rule
-STEP, TOLERANCE = Scales().step_for(feedback.full_information()), Scales().tolerance
+STEP, TOLERANCE = Scales().step_for(feedback.full_information()), Scales().tolerance_for(OURS)
 
 
 def at_equal_regret(name: str, horizon: int, theta: float, regret: float, soft: bool = False) -> tuple[Point, float]:

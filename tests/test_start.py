@@ -73,7 +73,8 @@ def test_the_second_start_compiles_nothing(tmp_path):
     first = fresh(PLAY.format(domain="sets.Simplex(3)"), DROCULO_CACHE=str(folder))
     files = sorted(folder.iterdir())
     second = fresh(PLAY.format(domain="sets.Simplex(3)"), DROCULO_CACHE=str(folder))
-    assert len(files) == first["cache_misses"] > 0
+    programs = [file for file in files if not file.name.startswith("native-")]  # that one is the C compiler's
+    assert len(programs) == first["cache_misses"] > 0
     assert any("stretch" in file.name for file in files)
     assert sorted(folder.iterdir()) == files
     assert second["cache_hits"] == second["compile_requests_use_cache"]

@@ -94,7 +94,7 @@ def test_scales_multiply():
 def test_one_rule_for_the_default_scales(model, step):
     ours, theirs = design(A2, model, 1024, 0.5), design(A2, model, 1024, 0.5, scales=Scales.theorem())
     assert float(ours.step_size) == pytest.approx(step * float(theirs.step_size))
-    assert float(ours.tolerance) == pytest.approx(0.1 * float(theirs.tolerance))
+    assert float(ours.tolerance) == pytest.approx(0.01 * float(theirs.tolerance))
     assert (ours.block, ours.slot) == (theirs.block, theirs.slot)
 
 

@@ -97,7 +97,7 @@ class Droculo(Algorithm):
         expect(scales, (Scales, type(None)), "scales", "Pass for example droculo.Scales(step=2.0).")
         expect(theta, (int, float, np.number), "theta", "It is a number between 0 and 1.")
         row = look_up(setting.linearization, feedback, theta)
-        plan = schedule(setting, feedback, row, horizon=horizon, theta=theta, scales=scales)
+        plan = schedule(setting, feedback, row, horizon=horizon, theta=theta, scales=scales, oracle=oracle)
         return cls.from_schedule(setting, feedback, plan, oracle=oracle, lean=lean, even=even, start=start)
 
     @classmethod

@@ -11,14 +11,15 @@ import numpy as np
 from droculo.expect import expect
 from droculo.feedback import Feedback, Row
 from droculo.linearizations import Setting
+from droculo.oracles import InfeasibleProjection
 
 
 @dataclass(frozen=True)
 class Scales:
     """Multiplies what the theorems prescribe. Any constants keep the rates; `Scales.theorem()` has the theorems' own.
 
-    The default rule, one for all cases: `step` 3 for gradients, 30 for two values, 300 for one value (None means this
-    rule), `tolerance` 0.01. The theorems' G is the longest estimate that bounds allow, and typical ones are shorter, the
+    The default rule, one for all cases (None means this rule): `step` 3 for gradients, 30 for two values, 300 for one
+    value; `tolerance` 0.01 for an oracle that remembers, 0.1 for one that pays for every digit. The theorems' G is the longest estimate that bounds allow, and typical ones are shorter, the
     more so the noisier the feedback is; and the corrective oracle hardly charges for a small tolerance. How it was
     chosen and checked: docs/results/performance.md.
 
@@ -28,12 +29,12 @@ class Scales:
     block: float = 1.0
     slot: float = 1.0
     step: float | None = None
-    tolerance: float = 0.01
+    tolerance: float | None = None
     delta: float = 0.5
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if name == "step" and value is None:
+            if name in ("step", "tolerance") and value is None:
                 continue
             expect(value, (int, float, np.number), f"the scale of {name}", "1.0 is the theorems' own choice.")
             if not (value > 0 and math.isfinite(value)):
@@ -59,6 +60,12 @@ class Scales:
         if feedback.signal.order == 1:
             return 3.0
         return 30.0 if feedback.name == "two-point" else 300.0
+
+    def tolerance_for(self, oracle: InfeasibleProjection | None) -> float:
+        """The scale of the tolerance, by the default rule unless it was given; no oracle means the default one."""
+        if self.tolerance is not None:
+            return self.tolerance
+        return 0.01 if oracle is None or oracle.remembers else 0.1
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,14 @@ _POWERS: dict[tuple[int, str], _Powers] = {
 
 
 def schedule(
-    setting: Setting, feedback: Feedback, row: Row, *, horizon: int, theta: float, scales: Scales | None = None
+    setting: Setting,
+    feedback: Feedback,
+    row: Row,
+    *,
+    horizon: int,
+    theta: float,
+    scales: Scales | None = None,
+    oracle: InfeasibleProjection | None = None,
 ) -> Schedule:
     """The theorems' choice: eta = R/(G sqrt(K T/L)) and eps = (K eta G)^2 = R^2 K L/T, in the problem's own units.
 
@@ -133,7 +147,7 @@ def schedule(
         block=K,
         slot=L,
         step_size=scales.step_for(feedback) * R / (G * math.sqrt(K * slots)),
-        tolerance=scales.tolerance * R**2 * K / slots,
+        tolerance=scales.tolerance_for(oracle) * R**2 * K / slots,
         delta=delta,
     )
 

@@ -184,7 +184,7 @@ ORACLES: dict[str, Callable[[], oracles.InfeasibleProjection]] = {
 def _droculo(
     setting: Setting, network: Network, horizon: int, *, feedback: str = "full-information", theta: float = 0.5,
     oracle: str = "corrective", lean: bool | None = None, even: bool = True, step: float | None = None,
-    tolerance: float = 0.1, block: float = 1.0, slot: float = 1.0, delta: float = 0.5,
+    tolerance: float | None = None, block: float = 1.0, slot: float = 1.0, delta: float = 0.5,
 ) -> Algorithm:  # fmt: skip
     scales = Scales(step=step, tolerance=tolerance, block=block, slot=slot, delta=delta)
     return Droculo.design(

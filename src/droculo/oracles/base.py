@@ -38,6 +38,8 @@ class InfeasibleProjection(eqx.Module):
 
     #: whether x0 matters; if not, agents need not send theirs
     starts_from_x0: ClassVar[bool] = True
+    #: whether its memory makes a small tolerance cheap
+    remembers: ClassVar[bool] = False
 
     def init(self, domain: Set, x: Array) -> Memory:
         """The memory an agent starts with."""

@@ -74,6 +74,7 @@ class Corrective(InfeasibleProjection):
     """
 
     starts_from_x0: ClassVar[bool] = False
+    remembers: ClassVar[bool] = True
     size: int | None = eqx.field(static=True, default=None)
     limit: int = eqx.field(static=True, default=10_000_000)
 
@@ -189,7 +190,8 @@ def _remember(atoms: Atoms, v: Array, really: Array, unit: Array) -> Atoms:
     here, pair = place & really, jnp.where(place | heir, w, 0)
     crowded = really & jnp.any(place & (w > 0))
     # Two of the inverse's points move, or one that it knows goes (in spite of a weight of zero): it begins anew.
-    worn = crowded | jnp.any(here & (jnp.diagonal(atoms.corral.inverse) > 0))
+    known = jnp.where(index[:, None] == index[None, :], atoms.corral.inverse, 0).sum(axis=1) > 0
+    worn = crowded | jnp.any(here & known)
     together = pair.sum()
     pair = pair / jnp.where(together > 0, together, 1)
     inherits = heir & crowded

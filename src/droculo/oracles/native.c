@@ -260,7 +260,7 @@ enum { EPS = STATE, CAP, UNIT, FLOOR, RIDGE, REACH, ANSWER, GIVEN };
 
 /* Whether XLA only wants to know which version of its interface this is. */
 static int introduced(XLA_FFI_CallFrame *frame) {
-  XLA_FFI_Extension_Base *extension = frame->extension_start;
+  __typeof__(frame->extension_start) extension = frame->extension_start; /* its type has had several names */
   if (extension == NULL || extension->type != XLA_FFI_Extension_Metadata) return 0;
   XLA_FFI_Metadata *metadata = ((XLA_FFI_Metadata_Extension *)extension)->metadata;
   metadata->api_version.major_version = XLA_FFI_API_MAJOR;
