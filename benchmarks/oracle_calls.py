@@ -10,7 +10,8 @@ same with slowly drifting c.
 
 The certificate is of 4 agents, on a sample of rounds. "exact" is the corrective oracle with a tolerance so small that it is the
 Euclidean projection (tests/oracles/test_corrective.py). The paper's oracle has the same step; its tolerance falls until its
-certified regret is within 5 % of ours. Where a solver on the host answers, the comparison is over fewer rounds.
+certified regret is within 5 % of ours, or it needs a thousand times as many calls. Where a solver on the host answers, the
+comparison is over fewer rounds, and ends at a tolerance of 0.03.
 """
 
 from __future__ import annotations
@@ -134,11 +135,15 @@ OURS, PAPER = oracles.Corrective(), oracles.Paper(limit=20_000)
 STEP, TOLERANCE = Scales().step_for(feedback.full_information()), Scales().tolerance_for(OURS)
 
 
-def at_equal_regret(name: str, horizon: int, theta: float, regret: float, soft: bool = False) -> tuple[Point, float]:
-    """The paper's oracle, its tolerance falling until its regret is within 5 % of `regret`."""
+def at_equal_regret(name: str, horizon: int, theta: float, mine: Point, soft: bool = False) -> tuple[Point, float]:
+    """The paper's oracle, its tolerance falling until its regret is within 5 % of ours; or until it needs a thousand times as
+    many calls, or a solver on the host would keep us waiting. Then the ratios are what they are at least."""
     for tolerance in TOLERANCES:
-        point = run(name, PAPER, horizon, theta, STEP, tolerance, soft=soft)
-        if point.regret <= regret + 0.05 * abs(regret):
+        # The tolerance is data: only the first run compiles.
+        point = run(name, PAPER, horizon, theta, STEP, tolerance, timed=tolerance == TOLERANCES[0], soft=soft)
+        if point.regret <= mine.regret + 0.05 * abs(mine.regret) or point.calls > 1000 * mine.calls:
+            break
+        if name in ON_HOST and tolerance <= 0.03:
             break
     return point, tolerance
 
@@ -151,7 +156,7 @@ def horizons(name: str, theta: float, quick: bool) -> tuple[int, int]:
         return (4096, 4096) if theta < 1 else (512, 512)
     if name not in ON_HOST:
         return 4096, 4096
-    return 4096, (128 if theta == 1 else 1024)
+    return 4096, (64 if theta == 1 else 512)
 
 
 def measure_calls(quick: bool = False) -> Part:
@@ -162,7 +167,7 @@ def measure_calls(quick: bool = False) -> Part:
             ours = run(name, OURS, horizon, theta, STEP, TOLERANCE)
             exact = run(name, OURS, horizon, theta, STEP, EXACT.get(name, 1e-5), timed=False)
             mine = run(name, OURS, short, theta, STEP, TOLERANCE)
-            paper, tolerance = at_equal_regret(name, short, theta, mine.regret)
+            paper, tolerance = at_equal_regret(name, short, theta, mine)
             fewer, faster = paper.calls / max(mine.calls, 1e-9), paper.seconds / mine.seconds
             rows.append(
                 [name, theta, ours.calls, ours.regret / exact.regret, short, mine.calls, paper.calls, tolerance,
@@ -200,7 +205,7 @@ def soft_table(quick: bool) -> str:
         for theta in (0.5, 1.0):
             horizon = 256 if quick else 4096
             mine = run(name, OURS, horizon, theta, STEP, TOLERANCE, soft=True)
-            paper, tolerance = at_equal_regret(name, horizon, theta, mine.regret, soft=True)
+            paper, tolerance = at_equal_regret(name, horizon, theta, mine, soft=True)
             rows.append(
                 [name, theta, mine.calls, paper.calls, tolerance, paper.regret / mine.regret, paper.calls / mine.calls,
                  paper.seconds / mine.seconds]

@@ -2,7 +2,7 @@
 
 .venv/bin/python benchmarks/pareto.py --out docs/results    # about eight minutes
 
-The setting of benchmarks/oracle_calls.py with T = 1024, or 256 where a solver on the host answers.
+The setting of benchmarks/oracle_calls.py with T = 1024, or 128 where a solver on the host answers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Plane = dict[tuple[str, float, float, float], Point]
 
 def plane(name: str, quick: bool) -> Plane:
     """(oracle, theta, step, tolerance) -> what the run cost and won."""
-    horizon = 128 if quick else (256 if name in ON_HOST else 1024)
+    horizon = 128 if quick or name in ON_HOST else 1024
     return {
         (who, theta, step, tolerance): run(name, oracle, horizon, theta, step, tolerance, timed=False)
         for who, oracle in (("ours", OURS), ("paper", PAPER))

@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 from importlib.metadata import version
 
 import pytest
@@ -12,6 +13,12 @@ if version("jaxlib").startswith(("0.8.", "0.9.", "0.10.", "0.11.")):  # an unkno
     QUICK.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    # What one worker or child process has compiled, the next one need not: they inherit this.
+    _programs = tempfile.TemporaryDirectory(prefix="droculo-tests-")
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = _programs.name
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 
 @pytest.fixture(autouse=True)

@@ -43,6 +43,7 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
 
 def usual_folder() -> Path:
     """Where droculo keeps what it has compiled, unless it is told otherwise."""
-    chosen = os.environ.get("DROCULO_CACHE") or jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    of_jax = jax.config.jax_compilation_cache_dir or ""  # type: ignore[attr-defined]
+    chosen = os.environ.get("DROCULO_CACHE") or ("" if "://" in of_jax else of_jax)  # it can be in some cloud
     chosen = chosen or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "droculo")
     return Path(chosen).expanduser().absolute()

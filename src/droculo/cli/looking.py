@@ -152,6 +152,7 @@ def doctor() -> None:
     import jax
 
     from droculo.experiments.engines import cores
+    from droculo.oracles import native
 
     rows = [[name, _version(name)] for name in ("droculo", "jax", "jaxlib", "equinox", "numpy", "scipy", "highspy")]
     rows += [["python", platform.python_version()], ["system", f"{platform.system()} {platform.machine()}"]]
@@ -170,6 +171,12 @@ def doctor() -> None:
     cluster = os.environ.get("RAY_ADDRESS")
     where = f"the cluster {cluster}" if cluster else "a cluster on this machine, or the one RAY_ADDRESS names"
     rows.append(["engine ray", f"ready: {where}" if _there("ray") else "missing"])
+    swift = (
+        "in C, compiled on this machine"
+        if native.available()
+        else "in JAX alone, slower: no C compiler (cc) was found, or DROCULO_NATIVE=0"
+    )
+    rows.append(["corrective oracle", swift])
     kept = os.environ.get("DROCULO_CACHE")
     rows.append(
         ["compiled programs", f"kept in {kept}" if kept else "not kept (droculo --cache, or DROCULO_CACHE=folder)"]

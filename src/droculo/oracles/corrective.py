@@ -22,7 +22,7 @@ from droculo.sets import Set
 #: nobody remembered is let in for less than this share of the tolerance; more would be wasted
 SHARE = 0.01
 #: a memory has room for so many more points than the set has coordinates, and for at most MOST in all
-SPARE, MOST = 4, 64
+SPARE, MOST = 4, 260
 
 
 class Atoms(eqx.Module):
@@ -70,7 +70,7 @@ class Corrective(InfeasibleProjection):
 
     When no place is left, who went without weight for longest makes room; if all have weight, the two lightest are
     merged into their mean, so that x itself never gets lost. `size` places, by default four more than coordinates (at
-    most 64).
+    most 260); their inner products are most of an agent's state, so give very many agents of many coordinates fewer.
     """
 
     starts_from_x0: ClassVar[bool] = False

@@ -7,6 +7,7 @@ caches. Where there is no compiler, or with `DROCULO_NATIVE=0`, the same is done
 from __future__ import annotations
 
 import ctypes
+import getpass
 import hashlib
 import logging
 import os
@@ -65,26 +66,28 @@ def _call(function: str, state: list[Array], *more: Array) -> list[Array]:
 
 @cache
 def _library(real: np.dtype[Any]) -> str | None:
-    """The key under which XLA knows `native.c` for this type of number, or None where it cannot be compiled.
+    """The name under which XLA knows `native.c` for this type of number, or None where it cannot be compiled.
 
-    It stands for the code too: a program that was kept on disk finds the very code that it was made for, or none.
+    It names the source: a program that was kept on disk finds the code that it was made for, or none. It does not name the
+    machine: a checkpoint is told apart by its program, and may be finished elsewhere.
     """
-    key = _key(real)
+    name = hashlib.sha256(SOURCE.read_bytes() + REALS[real].encode()).hexdigest()[:16]
     try:
-        library = ctypes.cdll.LoadLibrary(str(_built(real, key)))
+        library = ctypes.cdll.LoadLibrary(str(_built(real)))
     except (OSError, subprocess.SubprocessError) as problem:
         logger.info("the corrective oracle runs in JAX alone, which is slower: %s", problem)
         return None
     for function in ("step", "once"):
         capsule = jax.ffi.pycapsule(getattr(library, f"droculo_{function}"))  # type: ignore[no-untyped-call]
-        jax.ffi.register_ffi_target(f"droculo_{function}_{key}", capsule, platform="cpu")
-    return key
+        jax.ffi.register_ffi_target(f"droculo_{function}_{name}", capsule, platform="cpu")
+    return name
 
 
-def _key(real: np.dtype[Any]) -> str:
-    """Of the source, of the headers and of the processor: a folder for caches may be shared between machines."""
+def _key(real: np.dtype[Any], compiler: str) -> str:
+    """Of everything that goes into a library, the processor included: a folder for caches may be shared between machines."""
     seen = hashlib.sha256(SOURCE.read_bytes())
-    seen.update(repr((REALS[real], FLAGS, jax.__version__, platform.system(), platform.machine())).encode())
+    made = (REALS[real], FLAGS, compiler, jax.__version__, platform.system(), platform.machine())
+    seen.update(repr(made).encode())
     described = Path("/proc/cpuinfo")
     if described.exists():
         lines = described.read_text().splitlines()
@@ -92,26 +95,28 @@ def _key(real: np.dtype[Any]) -> str:
     return seen.hexdigest()[:16]
 
 
-def _built(real: np.dtype[Any], key: str) -> Path:
-    for folder in (usual_folder(), Path(tempfile.gettempdir()) / f"droculo-{os.getuid()}"):
+def _built(real: np.dtype[Any]) -> Path:
+    found = (shutil.which(name) for name in (os.environ.get("CC", "cc"), "cc", "gcc", "clang"))
+    compiler = next((path for path in found if path is not None), None)
+    if compiler is None:
+        raise OSError("no C compiler was found")
+    key = _key(real, compiler)
+    for folder in (usual_folder(), Path(tempfile.gettempdir()) / f"droculo-{getpass.getuser()}"):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             library = folder / f"native-{key}.so"
             if not library.exists():
-                _compile(real, library)
+                _compile(real, compiler, library)
             return library
         except PermissionError:
             continue
-    raise OSError("no folder to keep a compiled library in")
+    raise OSError("there is no folder to keep a compiled library in")
 
 
-def _compile(real: np.dtype[Any], library: Path) -> None:
-    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        raise OSError("no C compiler was found")
+def _compile(real: np.dtype[Any], compiler: str, library: Path) -> None:
     with tempfile.TemporaryDirectory(dir=library.parent) as scratch:
         made = Path(scratch) / "native.so"
-        common = [
+        command = [
             compiler,
             *FLAGS,
             f"-DREAL={REALS[real]}",
@@ -122,7 +127,7 @@ def _compile(real: np.dtype[Any], library: Path) -> None:
             "-lm",
         ]
         try:
-            subprocess.run([*common, "-march=native"], check=True, capture_output=True, timeout=120)
+            subprocess.run([*command, "-march=native"], check=True, capture_output=True, timeout=120)
         except subprocess.CalledProcessError:
-            subprocess.run(common, check=True, capture_output=True, timeout=120)
+            subprocess.run(command, check=True, capture_output=True, timeout=120)
         os.replace(made, library)  # whole or not at all, whoever else is at it
