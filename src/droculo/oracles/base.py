@@ -49,14 +49,14 @@ class InfeasibleProjection(eqx.Module):
     def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         """The infeasible projection of y0, starting from x0: what an implementation says."""
 
-    def together(self) -> Callable[..., Projection] | None:
-        """`project` for a batch of agents, every argument but the set with one or more axes more; or None."""
+    def together(self, number: Any) -> Callable[..., Projection] | None:
+        """For numbers of this type: `project` for a batch of agents, every argument but the set with one or more axes more; or None."""
         return None
 
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         """`project`; a batch of agents goes flock by flock, so that few wait for the slowest."""
-        y0 = native.once(y0)  # with all the gradients that it is made of
-        out: Projection = in_flocks(self.project, self.together(), domain, x0, y0, tolerance, memory)
+        y0 = native.once(jnp.asarray(y0))  # with all the gradients that it is made of
+        out: Projection = in_flocks(self.project, self.together(y0.dtype), domain, x0, y0, tolerance, memory)
         return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -103,8 +103,8 @@ class Corrective(InfeasibleProjection):
 
         return _end(domain, task, jax.lax.while_loop(lambda s: ~s.done, body, start))
 
-    def together(self) -> Callable[..., Projection] | None:
-        return self._project_all if native.available() else None
+    def together(self, number: Any) -> Callable[..., Projection] | None:
+        return self._project_all if native.available(number) else None
 
     def _project_all(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Atoms) -> Projection:
         """`project` for a batch of agents, by the compiled `native.step`, which leaves alone who is done."""
@@ -112,21 +112,25 @@ class Corrective(InfeasibleProjection):
         task, start = over(axes, partial(self._begin, domain))(x0, y0, tolerance, memory)
 
         def body(s: Search) -> Search:
-            return native.step(task, s, over(axes, domain.argmax)(s.direction))
+            return native.step(task, s, over(axes, domain.argmax)(s.direction).astype(y0.dtype))
 
         out = jax.lax.while_loop(lambda s: ~jnp.all(s.done), body, native.step(task, start, y0))
         projection: Projection = over(axes, partial(_end, domain))(task, out)
         return projection
 
     def _begin(self, domain: Set, x0: Array, y0: Array, eps: Array, memory: Atoms) -> tuple[Task, Search]:
+        number = y0.dtype
+        ulp = float(np.finfo(number).eps)
+        eps = jnp.asarray(eps, number)
+        # So far out that rounding would leave nothing of K: nearer first, which costs nothing at such a distance.
+        y0 = y0 / jnp.maximum(1, jnp.linalg.norm(y0) / jnp.asarray(domain.radius / ulp**0.5, number))
         inside, foot = jnp.zeros((), bool), y0
         if domain.quick_membership:
             foot, rounding = foot_on_hull(domain, y0)
             inside = domain.contains(foot, rounding)
-        number = y0.dtype
         unit, reach = jnp.asarray(domain.radius**2, number), jnp.asarray(2 * domain.radius, number)
-        ulp = float(np.finfo(number).eps)
-        cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), min(self.limit, 40 * memory.used.shape[0]))
+        bound, most = lemma_bound(domain, x0, y0, eps), min(self.limit, 40 * memory.used.shape[0])
+        cap = jnp.where(bound < most, bound, most)  # not a number is no bound
         floor = jnp.maximum(SHARE * eps, 64 * ulp * unit)
         nothing, never = jnp.zeros((), number), jnp.asarray(jnp.inf, number)
         start = Search(
@@ -154,7 +158,7 @@ def _walk(task: Task, s: Search) -> Search:
 def _judge(task: Task, s: Search, v: Array) -> Search:
     """What the oracle answered is either all that there is, so that y can be pulled, or something new to remember."""
     gap = jnp.dot(s.direction, v - s.x) + s.lost * task.reach
-    enough = ~s.done & ((gap <= task.eps) | ~(s.height < s.low) | (s.calls >= task.cap))
+    enough = ~s.done & (~(gap > task.eps) | ~(s.height < s.low) | (s.calls >= task.cap))
     # <y - x, z - x> <= gap on all of K: y goes onto that plane.
     y = jnp.where(enough, s.x + jnp.clip(gap, 0, s.height) / s.height * (s.y - s.x), s.y)
     new = ~s.done & ~enough

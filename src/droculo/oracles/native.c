@@ -162,8 +162,8 @@ static void find_slope(Memory a, Walk s, const real *target) {
   for (int64_t i = 0; i < a.m; i++) s.slope[i] = target[i] - s.slope[i];
 }
 
-/* w + step * aim, without what rounding leaves below zero and without `gone`, and of sum one; nothing if that cannot be. */
-static void move(real *restrict w, real step, const real *restrict aim, int64_t gone, real *restrict moved, int64_t m) {
+/* w + step * aim, without what rounding leaves below zero and without `gone`, and of sum one; whether that could be. */
+static int move(real *restrict w, real step, const real *restrict aim, int64_t gone, real *restrict moved, int64_t m) {
 #pragma omp simd
   for (int64_t i = 0; i < m; i++) {
     real to = w[i] + step * aim[i];
@@ -171,8 +171,9 @@ static void move(real *restrict w, real step, const real *restrict aim, int64_t 
   }
   if (gone >= 0) moved[gone] = 0;
   real sum = total(moved, m);
-  if (fabs(sum - 1) < 0.5)
-    for (int64_t i = 0; i < m; i++) w[i] = moved[i] / sum;
+  if (!(fabs(sum - 1) < 0.5)) return 0;
+  for (int64_t i = 0; i < m; i++) w[i] = moved[i] / sum;
+  return 1;
 }
 
 /* Wolfe's method: weights of the point of the hull that is nearest to y, where target = points @ y. */
@@ -195,8 +196,12 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
         if (w[i] + s.aim[i] < 0 && s.known[i] != 0 && -w[i] / s.aim[i] < least) least = -w[i] / s.aim[i], blocker = i;
       leaves = least < 1;
       real step = leaves ? least : 1;
-      move(w, step, s.aim, leaves ? blocker : -1, s.scratch, m);
-      if (leaves) {
+      int moved = move(w, step, s.aim, leaves ? blocker : -1, s.scratch, m);
+      if (leaves && !moved) { /* it leaves with its weight, and will have to come back */
+        find_slope(a, s, target);
+        refresh(a, s);
+        strangers = 1;
+      } else if (leaves) {
         /* gram @ aim is slope - level on the support, and the inverse takes it back to aim. */
         for (int64_t i = 0; i < m; i++) s.slope[i] -= step * s.known[i] * (s.slope[i] - level);
         add(s.free, -step, s.aim, m);
@@ -309,7 +314,7 @@ XLA_FFI_Error *droculo_step(XLA_FFI_CallFrame *frame) {
     if (*calls > 0) { /* judge the answer */
       real gap = OF(LOST) * GIVEN_TO(REACH);
       for (int64_t k = 0; k < d; k++) gap += direction[k] * (v[k] - x[k]);
-      if (gap <= eps || !(height < OF(LOW)) || *calls >= GIVEN_TO(CAP)) {
+      if (!(gap > eps) || !(height < OF(LOW)) || *calls >= GIVEN_TO(CAP)) {
         real left = (gap < 0 ? 0 : gap > height ? height : gap) / height;
         for (int64_t k = 0; k < d; k++) y[k] = x[k] + left * (y[k] - x[k]);
         memset(direction, 0, d * r);

@@ -7,7 +7,6 @@ caches. Where there is no compiler, or with `DROCULO_NATIVE=0`, the same is done
 from __future__ import annotations
 
 import ctypes
-import getpass
 import hashlib
 import logging
 import os
@@ -16,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,24 +34,50 @@ REALS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 logger = logging.getLogger(__name__)
 
 
-def available() -> bool:
-    """Whether compiled programs can call `native.c` here."""
+def available(number: Any = np.float64) -> bool:
+    """Whether compiled programs can call `native.c` here, for numbers of this type."""
     wanted = os.environ.get("DROCULO_NATIVE", "1") != "0" and jax.default_backend() == "cpu"
-    return wanted and _library(np.dtype(np.float64)) is not None
+    return wanted and np.dtype(number) in REALS and _library(np.dtype(number)) is not None
 
 
 def step(task: Task, s: Search, answers: Array) -> Search:
     """For a batch of agents: judge what was answered, if anything was asked, then walk (`_judge` and `_walk` of corrective.py)."""
+    _check(task, s, answers)
     state, structure = jax.tree.flatten(s)
     after: Search = jax.tree.unflatten(structure, _call("step", state, *task, answers))
     return after
 
 
+@jax.custom_jvp
 def once(value: Array) -> Array:
     """The same; but the compiler, which cannot see that, works `value` out once and not again in every use."""
-    if not (available() and value.dtype in REALS):
-        return value
-    return _call("once", [value])[0]
+    return _call("once", [value])[0] if available(value.dtype) else value
+
+
+@once.defjvp
+def _once_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return once(*primals), tangents[0]
+
+
+def _check(task: Task, s: Search, answers: Array) -> None:
+    """C takes every array for what it should be."""
+    *lead, m, d = s.atoms.points.shape
+    number, atoms = s.atoms.points.dtype, s.atoms
+    vectors = {"x": s.x, "y": s.y, "direction": s.direction, "the linear oracle's answer": answers}
+    numbers = {"lost": s.lost, "height": s.height, "low": s.low} | task._asdict()
+    expected: list[tuple[str, Array, tuple[int, ...], Any]]
+    expected = [("the memory's points", atoms.points, (m, d), number), ("used", atoms.used, (m,), bool)]
+    expected += [("age", atoms.age, (m,), np.int32), ("calls", s.calls, (), np.int32), ("done", s.done, (), bool)]
+    expected += [("gram", atoms.gram, (m, m), number), ("inverse", atoms.corral.inverse, (m, m), number)]
+    expected += [("weights", atoms.corral.weights, (m,), number)]
+    expected += [(name, array, (d,), number) for name, array in vectors.items()]
+    expected += [(name, array, (), number) for name, array in numbers.items()]
+    for name, array, shape, kind in expected:
+        if array.shape != (*lead, *shape) or array.dtype != kind:
+            raise TypeError(
+                f"{name}: expected {np.dtype(kind)} of shape {(*lead, *shape)}, as the oracle's memory has it; got {array.dtype} of "
+                f"shape {array.shape}. Is the memory of another set, or of another precision?"
+            )
 
 
 def _call(function: str, state: list[Array], *more: Array) -> list[Array]:
@@ -71,23 +97,69 @@ def _library(real: np.dtype[Any]) -> str | None:
     It names the source: a program that was kept on disk finds the code that it was made for, or none. It does not name the
     machine: a checkpoint is told apart by its program, and may be finished elsewhere.
     """
-    name = hashlib.sha256(SOURCE.read_bytes() + REALS[real].encode()).hexdigest()[:16]
     try:
-        library = ctypes.cdll.LoadLibrary(str(_built(real)))
-    except (OSError, subprocess.SubprocessError) as problem:
-        logger.info("the corrective oracle runs in JAX alone, which is slower: %s", problem)
+        name = hashlib.sha256(SOURCE.read_bytes() + REALS[real].encode()).hexdigest()[:16]
+        for function, address in _functions(real).items():
+            capsule = jax.ffi.pycapsule(address)  # type: ignore[no-untyped-call]
+            jax.ffi.register_ffi_target(f"droculo_{function}_{name}", capsule, platform="cpu")
+        return name
+    except Exception as problem:  # whatever it is, there is another way
+        said = getattr(problem, "stderr", None) or b""
+        logger.info(
+            "the corrective oracle runs in JAX alone, which is slower: %s %s", problem, said.decode(errors="replace")
+        )
         return None
-    for function in ("step", "once"):
-        capsule = jax.ffi.pycapsule(getattr(library, f"droculo_{function}"))  # type: ignore[no-untyped-call]
-        jax.ffi.register_ffi_target(f"droculo_{function}_{name}", capsule, platform="cpu")
-    return name
+
+
+def _functions(real: np.dtype[Any]) -> dict[str, Any]:
+    """The functions of the library: one that is kept, else one that is compiled now."""
+    found = (shutil.which(name) for name in (os.environ.get("CC", "cc"), "cc", "gcc", "clang"))
+    compiler = next((path for path in found if path is not None), None)
+    if compiler is None:
+        raise OSError("no C compiler was found")
+    kept = usual_folder() / f"native-{_key(real, compiler)}.so"
+    try:
+        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_ours(kept.parent) and kept.exists():
+            return _loaded(kept)
+    except (OSError, AttributeError):
+        pass  # damaged, or of another system: made again
+    try:
+        if _is_ours(kept.parent):
+            _compile(real, compiler, kept)
+            return _loaded(kept)
+    except OSError:
+        pass  # a folder that cannot be written
+    alone = Path(_scratch().name) / kept.name
+    _compile(real, compiler, alone)
+    return _loaded(alone)
+
+
+def _loaded(library: Path) -> dict[str, Any]:
+    functions = ctypes.cdll.LoadLibrary(str(library))
+    return {name: getattr(functions, f"droculo_{name}") for name in ("step", "once")}
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether nobody else can have put something there: what lies there is run."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = folder.stat()
+    return found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
+@cache
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder of this process, where no other will do."""
+    return tempfile.TemporaryDirectory(prefix="droculo-", ignore_cleanup_errors=True)
 
 
 def _key(real: np.dtype[Any], compiler: str) -> str:
     """Of everything that goes into a library, the processor included: a folder for caches may be shared between machines."""
     seen = hashlib.sha256(SOURCE.read_bytes())
-    made = (REALS[real], FLAGS, compiler, jax.__version__, platform.system(), platform.machine())
-    seen.update(repr(made).encode())
+    tool = os.stat(compiler)
+    versions = (version("jaxlib"), platform.system(), platform.machine(), platform.processor())
+    seen.update(repr((REALS[real], FLAGS, compiler, tool.st_size, tool.st_mtime, *versions)).encode())
     described = Path("/proc/cpuinfo")
     if described.exists():
         lines = described.read_text().splitlines()
@@ -95,37 +167,11 @@ def _key(real: np.dtype[Any], compiler: str) -> str:
     return seen.hexdigest()[:16]
 
 
-def _built(real: np.dtype[Any]) -> Path:
-    found = (shutil.which(name) for name in (os.environ.get("CC", "cc"), "cc", "gcc", "clang"))
-    compiler = next((path for path in found if path is not None), None)
-    if compiler is None:
-        raise OSError("no C compiler was found")
-    key = _key(real, compiler)
-    for folder in (usual_folder(), Path(tempfile.gettempdir()) / f"droculo-{getpass.getuser()}"):
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            library = folder / f"native-{key}.so"
-            if not library.exists():
-                _compile(real, compiler, library)
-            return library
-        except PermissionError:
-            continue
-    raise OSError("there is no folder to keep a compiled library in")
-
-
 def _compile(real: np.dtype[Any], compiler: str, library: Path) -> None:
     with tempfile.TemporaryDirectory(dir=library.parent) as scratch:
         made = Path(scratch) / "native.so"
-        command = [
-            compiler,
-            *FLAGS,
-            f"-DREAL={REALS[real]}",
-            f"-I{jax.ffi.include_dir()}",
-            str(SOURCE),
-            "-o",
-            str(made),
-            "-lm",
-        ]
+        headers = f"-I{jax.ffi.include_dir()}"
+        command = [compiler, *FLAGS, f"-DREAL={REALS[real]}", headers, str(SOURCE), "-o", str(made), "-lm"]
         try:
             subprocess.run([*command, "-march=native"], check=True, capture_output=True, timeout=120)
         except subprocess.CalledProcessError:

@@ -57,21 +57,30 @@ class _Simplex(Host):
     def _run(self) -> None:
         """Solve; where HiGHS does not say "optimal" at once, again from nothing, with one remedy after another."""
         self._model.run()
+        if not self._is_solved():
+            try:
+                self._try_again()
+            finally:
+                self._choose(OPTIONS)
+
+    def _try_again(self) -> None:
         for remedy in REMEDIES:
-            if self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-                break
-            for option, value in (OPTIONS | remedy).items():
-                self._model.setOptionValue(option, value)
+            self._choose(OPTIONS | remedy)
             self._model.clearSolver()
             self._model.run()
-        else:
-            status = self._model.getModelStatus()
-            if status != highspy.HighsModelStatus.kOptimal:
-                raise RuntimeError(
-                    f"HiGHS could not maximise a linear function over the polytope: it says "
-                    f"{self._model.modelStatusToString(status)!r}. Check the scaling of A, b and the bounds."
-                )
-        for option, value in OPTIONS.items():
+            if self._is_solved():
+                return
+        said = self._model.modelStatusToString(self._model.getModelStatus())
+        raise RuntimeError(
+            f"HiGHS could not maximise a linear function over the polytope: it says {said!r}. Check the scaling of A, b and "
+            "the bounds."
+        )
+
+    def _is_solved(self) -> bool:
+        return bool(self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal)
+
+    def _choose(self, options: dict[str, Any]) -> None:
+        for option, value in options.items():
             self._model.setOptionValue(option, value)
 
     def _start(self) -> tuple[Any, Any]:
@@ -87,12 +96,15 @@ class _Simplex(Host):
         program.a_matrix_.index_ = column.astype(np.int32)
         program.a_matrix_.value_ = self.matrix[row, column]
         model = highspy.Highs()
-        for option, value in OPTIONS.items():
-            model.setOptionValue(option, value)
+        self._model = model
+        self._choose(OPTIONS)
         model.passModel(program)
         model.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        self._model = model
-        self._run()
+        try:
+            self._run()
+        except RuntimeError:
+            self._model = None
+            raise
         return model, model.getBasis()
 
     def __getstate__(self) -> dict[str, Any]:
