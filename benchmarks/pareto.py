@@ -1,6 +1,6 @@
 """The Pareto plane of oracles: LOO calls against certified regret, over theta, step and tolerance, for the paper's and ours.
 
-.venv/bin/python benchmarks/pareto.py --out docs/results    # about eight minutes
+.venv/bin/python benchmarks/pareto.py --out docs/results    # about fifteen minutes
 
 The setting of benchmarks/oracle_calls.py with T = 1024, less where a call takes long.
 """

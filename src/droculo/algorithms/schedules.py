@@ -19,9 +19,9 @@ class Scales:
     """Multiplies what the theorems prescribe. Any constants keep the rates; `Scales.theorem()` has the theorems' own.
 
     The default rule, one for all cases (None means this rule): `step` 3 for gradients, 30 for two values, 300 for one
-    value; `tolerance` 0.01 for an oracle that remembers, 0.1 for one that pays for every digit. The theorems' G is the longest estimate that bounds allow, and typical ones are shorter, the
-    more so the noisier the feedback is; and the corrective oracle hardly charges for a small tolerance. How it was
-    chosen and checked: docs/results/performance.md.
+    value; `tolerance` 0.01 for an oracle that remembers, 0.1 for one that pays for every digit. The theorems' G is the
+    longest estimate that bounds allow, and typical ones are shorter, the more so the noisier the feedback is; and the
+    corrective oracle hardly charges for a small tolerance. How it was chosen and checked: docs/results/performance.md.
 
     delta = scale * r * T^(-theta/4) must lie below r for T = 1 and theta = 0 too, hence 1/2.
     """

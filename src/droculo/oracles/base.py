@@ -50,7 +50,8 @@ class InfeasibleProjection(eqx.Module):
         """The infeasible projection of y0, starting from x0: what an implementation says."""
 
     def together(self, number: Any) -> Callable[..., Projection] | None:
-        """For numbers of this type: `project` for a batch of agents, every argument but the set with one or more axes more; or None."""
+        """`project` for a batch of agents with numbers of this type, or None. All its arguments but the set have one axis
+        more, or several."""
         return None
 
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:

@@ -259,7 +259,7 @@ static real coarse(real *out, const real *y, const real *x, int64_t d) {
   return sqrt(lost);
 }
 
-/* Everything of `_Search`, in its order, then `_Task` and the answers. */
+/* Everything of `Search`, in its order, then `Task` and the answers. */
 enum { POINTS, GRAM, USED, AGE, WEIGHTS, INVERSE, X, Y, DIRECTION, LOST, HEIGHT, LOW, CALLS, DONE, STATE };
 enum { EPS = STATE, CAP, UNIT, FLOOR, RIDGE, REACH, ANSWER, GIVEN };
 

@@ -41,7 +41,10 @@ def available(number: Any = np.float64) -> bool:
 
 
 def step(task: Task, s: Search, answers: Array) -> Search:
-    """For a batch of agents: judge what was answered, if anything was asked, then walk (`_judge` and `_walk` of corrective.py)."""
+    """For a batch of agents: judge what was answered, if anything was asked, then walk.
+
+    These are `_judge` and `_walk` of corrective.py.
+    """
     _check(task, s, answers)
     state, structure = jax.tree.flatten(s)
     after: Search = jax.tree.unflatten(structure, _call("step", state, *task, answers))

@@ -73,8 +73,8 @@ theorem speaks of alpha-regret alone, and the certificate lies above it. Bracket
 fit over horizons, whichever is wider). "Consistent" means that the interval holds the theorem's exponent, no more.
 
 **One rule for constants**, in all rows and for all methods: the step is 3 times the theorem's (for rivals: our \
-reconstruction's) for gradients, 300 times for single values, the tolerance a hundredth of it (a tenth with the paper's oracle), delta half the inner radius \
-(`droculo.Scales`). Nothing is tuned by row.
+reconstruction's) for gradients, 300 times for single values, the tolerance a hundredth of it (a tenth with the paper's \
+oracle), delta half the inner radius (`droculo.Scales`). Nothing is tuned by row.
 
 {_exponents(every, size)}
 
