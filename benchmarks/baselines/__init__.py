@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from droculo import Droculo, linearizations, networks, oracles, problems
-from droculo.oracles.corrective import MOST, SHARE, SPARE
+from droculo.oracles.corrective import SHARE, places
 from droculo.problems.adversaries import Waves
 from droculo.problems.planted import TopB
 
@@ -68,7 +68,7 @@ class Job:
             tolerance=eps,
             floor=max(SHARE * eps, 64 * ulp * radius**2),
             ridge=16 * ulp * radius**2,
-            places=agent.oracle.size or min(dim + SPARE, MOST),
+            places=agent.oracle.size or places(dim),
             gamma=float(agent.link.gamma),
             mixing=network.to_matrix() if small else network.cycle[0].to_sparse(),
             middle=waves.base + waves.height / 2,

@@ -13,6 +13,7 @@ A1 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0, face=True)
 A2 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0)
 A3 = problems.PlantedCut.random(agents=3, left=2, right=4, seed=0)
 A4 = problems.PlantedCut.random(agents=3, left=2, right=4, seed=0, down_closed=True)
+CONCAVE = problems.WaterFilling.random(agents=3, dim=6, budget=2.0, seed=0)
 WIDE = problems.from_function(
     lambda i, t, x: x.sum() * 0 + 1, sets.Box(np.full(3, -0.05), 1.05), linearizations.NonMonotoneGeneral(),
     gradient_bound=1.0, value_bound=1.0,
@@ -88,14 +89,28 @@ def test_scales_multiply():
 
 
 @pytest.mark.parametrize(
-    ("model", "step"),
-    [("full_information", 3), ("semi_bandit", 3), ("two_point", 30), ("zeroth_order", 300), ("bandit", 300)],
-)
-def test_one_rule_for_the_default_scales(model, step):
-    ours, theirs = design(A2, model, 1024, 0.5), design(A2, model, 1024, 0.5, scales=Scales.theorem())
+    ("problem", "model", "theta", "step"),
+    [
+        (A2, "full_information", 0.5, 30), (A2, "full_information", 1.0, 10), (A2, "semi_bandit", 0.5, 30),
+        (A2, "two_point", 0.5, 90), (A2, "two_point", 1.0, 30), (A2, "zeroth_order", 0.5, 300), (A2, "bandit", 0.5, 300),
+        (CONCAVE, "semi_bandit", 0.5, 3), (CONCAVE, "semi_bandit", 1.0, 3), (CONCAVE, "two_point", 0.5, 30),
+        (CONCAVE, "bandit", 1.0, 100),
+    ],
+)  # fmt: skip
+def test_one_rule_for_the_default_scales(problem, model, theta, step):
+    ours = design(problem, model, 1024, theta)
+    theirs = design(problem, model, 1024, theta, scales=Scales.theorem())
     assert float(ours.step_size) == pytest.approx(step * float(theirs.step_size))
     assert float(ours.tolerance) == pytest.approx(0.01 * float(theirs.tolerance))
     assert (ours.block, ours.slot) == (theirs.block, theirs.slot)
+
+
+def test_tolerance_where_digits_are_dear():
+    ball, box, rule = sets.L2Ball(3), sets.Box([0.0], [1.0]), Scales()
+    assert rule.tolerance_for(oracles.Corrective(), ball) == 1
+    assert rule.tolerance_for(None, sets.Product(ball, box)) == 1
+    assert rule.tolerance_for(None, box) == 0.01
+    assert rule.tolerance_for(oracles.Paper(), box) == rule.tolerance_for(oracles.Paper(), ball) == 0.1
 
 
 def test_the_paper_as_it_stands():

@@ -10,6 +10,7 @@ from tests.oracles.test_corrective import walk
 
 from droculo import oracles, sets
 from droculo.oracles import native
+from droculo.oracles.corrective import places
 from droculo.precision import double
 
 pytestmark = pytest.mark.skipif(not native.available(), reason="needs a C compiler, and a CPU to run on")
@@ -93,7 +94,7 @@ def test_whatever_is_given_it_returns(bad):
         out = jax.jit(jax.vmap(one))(y)
         assert bool(out.met[1]), "nobody else is drawn in"
         assert bool(domain.contains(out.x[1], 1e-9))
-        assert int(out.calls[0]) <= 40 * (domain.dim + 4)
+        assert int(out.calls[0]) <= 40 * places(domain.dim)
         if bad == 1e300:
             assert bool(domain.contains(out.x[0], 1e-9))
             assert bool(out.met[0])

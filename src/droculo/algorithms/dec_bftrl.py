@@ -76,7 +76,7 @@ class DecBFTRL(Algorithm):
             raise ValueError(f"the mixing rate |W - J| lies in [0, 1); got {mixing_rate}. Pass network.mixing_rate.")
         R, r = float(domain.radius) + float(np.linalg.norm(domain.center)), float(domain.inner_radius)
         bound = 2 * R / r * float(setting.bounds.gradient)
-        step = (scales or Scales()).step_for(full_information())
+        step = (scales or Scales()).step_for(full_information(), setting.linearization)
         mu = bound / R * np.sqrt(2 * T * (1 + 1 / (1 - mixing_rate))) / step
         return cls(domain, setting.linearization.on(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T), T)
 

@@ -47,7 +47,7 @@ class DOBGA(Algorithm):
         expect(setting, Setting, "setting", "Pass problem.setting.")
         T = whole_horizon(horizon)
         jax.eval_shape(setting.set.project, jnp.zeros(setting.set.dim))  # raises where it cannot
-        scale = (scales or Scales()).step_for(full_information())
+        scale = (scales or Scales()).step_for(full_information(), setting.linearization)
         step = scale * float(setting.set.radius) / (float(setting.bounds.gradient) * np.sqrt(T))
         return cls(setting.set, setting.linearization.on(setting.set), np.asarray(step), T)
 

@@ -70,7 +70,7 @@ def perturbation(setting: Setting, feeds: float, scales: Scales | None) -> Vecto
     perturbation. (Our choice: Kalai and Vempala's, with its l1 diameter and l1 bound replaced by sqrt(d) times the
     Euclidean ones, which cancel.)
     """
-    step = (scales or Scales()).step_for(full_information())
+    step = (scales or Scales()).step_for(full_information(), setting.linearization)
     return np.asarray(float(setting.bounds.gradient) * np.sqrt(feeds) / step)
 
 

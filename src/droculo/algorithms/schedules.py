@@ -10,18 +10,26 @@ import numpy as np
 
 from droculo.expect import expect
 from droculo.feedback import Feedback, Row
-from droculo.linearizations import Setting
+from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection
+from droculo.sets import Set
 
 
 @dataclass(frozen=True)
 class Scales:
     """Multiplies what the theorems prescribe. Any constants keep the rates; `Scales.theorem()` has the theorems' own.
 
-    The default rule, one for all cases (None means this rule): `step` 3 for gradients, 30 for two values, 300 for one
-    value; `tolerance` 0.01 for an oracle that remembers, 0.1 for one that pays for every digit. The theorems' G is the
-    longest estimate that bounds allow, and typical ones are shorter, the more so the noisier the feedback is; and the
-    corrective oracle hardly charges for a small tolerance. How it was chosen and checked: docs/results/performance.md.
+    The default rule (None means this rule). `step`, where B = 9^(1 - theta) stands for what a block averages out:
+
+    |              | gradients | two values | one value |
+    |--------------|-----------|------------|-----------|
+    | up-concave   | 10 B      | 30 B       | 100 B     |
+    | concave      | 3         | 10 B       | 100 B     |
+
+    The theorems' G is the longest estimate that bounds allow; typical ones are shorter, and the noisier, the more so. But
+    a concave function curves back, and long steps overshoot. `tolerance`: 0.01 where digits cost next to nothing, on a
+    polytope with an oracle that remembers; 1 if the set is curved, where no memory is ever complete; 0.1 for an oracle
+    that does not remember. How it was chosen and checked: docs/results/performance.md.
 
     delta = scale * r * T^(-theta/4) must lie below r for T = 1 and theta = 0 too, hence 1/2.
     """
@@ -53,19 +61,29 @@ class Scales:
         """
         return cls(step=1.0, tolerance=1.0)
 
-    def step_for(self, feedback: Feedback) -> float:
-        """The scale of the step, by the default rule unless it was given."""
+    def step_for(self, feedback: Feedback, link: Linearization, theta: float = 1.0) -> float:
+        """The scale of the step, by the default rule unless it was given.
+
+        >>> from droculo import feedback, linearizations
+        >>> Scales().step_for(feedback.bandit(), linearizations.Concave(), theta=0.5)
+        300.0
+        """
         if self.step is not None:
             return self.step
+        averaged = 9.0 ** (1 - theta)
         if feedback.signal.order == 1:
-            return 3.0
-        return 30.0 if feedback.name == "two-point" else 300.0
+            return 10 * averaged if link.up_concave else 3.0
+        if feedback.name == "two-point":
+            return (30 if link.up_concave else 10) * averaged
+        return 100 * averaged
 
-    def tolerance_for(self, oracle: InfeasibleProjection | None) -> float:
+    def tolerance_for(self, oracle: InfeasibleProjection | None, domain: Set) -> float:
         """The scale of the tolerance, by the default rule unless it was given; no oracle means the default one."""
         if self.tolerance is not None:
             return self.tolerance
-        return 0.01 if oracle is None or oracle.remembers else 0.1
+        if not (oracle is None or oracle.remembers):
+            return 0.1
+        return 1.0 if domain.curved else 0.01
 
 
 @dataclass(frozen=True)
@@ -146,8 +164,8 @@ def schedule(
         horizon=T,
         block=K,
         slot=L,
-        step_size=scales.step_for(feedback) * R / (G * math.sqrt(K * slots)),
-        tolerance=scales.tolerance_for(oracle) * R**2 * K / slots,
+        step_size=scales.step_for(feedback, setting.linearization, theta) * R / (G * math.sqrt(K * slots)),
+        tolerance=scales.tolerance_for(oracle, setting.set) * R**2 * K / slots,
         delta=delta,
     )
 

@@ -36,6 +36,8 @@ class Linearization(eqx.Module):
     trivial: ClassVar[bool] = False
     #: whether a ball around every query point of a shrunk set lies in the set, as value feedback needs
     zeroth_order: ClassVar[bool] = True
+    #: whether the functions may be convex somewhere, but are concave along non-negative directions
+    up_concave: ClassVar[bool] = False
 
     def on(self, domain: Set) -> Self:
         """This linearization with its anchors taken in `domain`, the set that the algorithm runs on."""

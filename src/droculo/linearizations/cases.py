@@ -45,6 +45,7 @@ class MonotoneGeneral(Linearization):
     alpha: Vector
     beta: Vector
     case: ClassVar[str] = "A1"
+    up_concave: ClassVar[bool] = True
     trivial: ClassVar[bool] = True
 
     def __init__(self, gamma: float = 1.0, curvature: float = 1.0):
@@ -74,6 +75,7 @@ class MonotoneOrigin(Linearization):
     beta: Vector
     origin: Vector | None
     case: ClassVar[str] = "A2"
+    up_concave: ClassVar[bool] = True
 
     def __init__(self, gamma: float = 1.0):
         _check_gamma(gamma)
@@ -115,6 +117,7 @@ class NonMonotoneGeneral(Linearization):
     beta: Vector
     anchor: Vector | None
     case: ClassVar[str] = "A3"
+    up_concave: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.alpha = None
@@ -163,6 +166,7 @@ class NonMonotoneDownClosed(Linearization):
     alpha: Vector
     beta: Vector
     case: ClassVar[str] = "A4"
+    up_concave: ClassVar[bool] = True
     zeroth_order: ClassVar[bool] = False
 
     def __init__(self) -> None:

@@ -21,8 +21,17 @@ from droculo.sets import Set
 
 #: nobody remembered is let in for less than this share of the tolerance; more would be wasted
 SHARE = 0.01
-#: a memory has room for so many more points than the set has coordinates, and for at most MOST in all
-SPARE, MOST = 4, 260
+#: places in a memory at most, unless more are asked for
+MOST = 260
+
+
+def places(dim: int) -> int:
+    """How many points an agent remembers by default: x needs d + 1 of them, and y comes back to others.
+
+    >>> places(20)
+    34
+    """
+    return min(dim + dim // 2 + 4, MOST)
 
 
 class Atoms(eqx.Module):
@@ -69,8 +78,9 @@ class Corrective(InfeasibleProjection):
     with the true oracle. x0 is not used: any point of K is a start, and the agent's own is nearer.
 
     When no place is left, who went without weight for longest makes room; if all have weight, the two lightest are
-    merged into their mean, so that x itself never gets lost. `size` places, by default four more than coordinates (at
-    most 260); their inner products are most of an agent's state, so give very many agents of many coordinates fewer.
+    merged into their mean, so that x itself never gets lost. `size` places, by default half as many again as coordinates
+    and four (at most 260); their inner products are most of an agent's state, so give very many agents of many
+    coordinates fewer.
     """
 
     starts_from_x0: ClassVar[bool] = False
@@ -84,7 +94,7 @@ class Corrective(InfeasibleProjection):
             raise ValueError(f"a memory needs at least 3 places, to merge two and add one; got size={self.size}.")
 
     def init(self, domain: Set, x: Array) -> Atoms:
-        m = self.size or min(domain.dim + SPARE, MOST)
+        m = self.size or places(domain.dim)
         first = jnp.arange(m) == 0
         return Atoms(
             points=jnp.broadcast_to(x, (m, x.shape[0])),

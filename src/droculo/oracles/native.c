@@ -176,16 +176,28 @@ static int move(real *restrict w, real step, const real *restrict aim, int64_t g
   return 1;
 }
 
+/* By how much half the squared distance to y fell between two weights, each with its slope. */
+static real fell(const real *restrict now, const real *restrict before, const real *restrict slope,
+                 const real *restrict then, real mean, int64_t m) {
+  real sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < m; i++) sum += (now[i] - before[i]) * (slope[i] + then[i] - 2 * mean);
+  return sum / 2;
+}
+
 /* Wolfe's method: weights of the point of the hull that is nearest to y, where target = points @ y. */
 static void nearest(Memory a, const real *target, real floor_, real ridge, real enough, real *scratch) {
   int64_t m = a.m;
-  real *w = a.weights, *H = a.inverse, low = INFINITY;
+  real *w = a.weights, *H = a.inverse, drop = INFINITY;
   Walk s = {scratch, scratch + m, scratch + 2 * m, scratch + 3 * m, scratch + 4 * m, scratch + 5 * m};
+  real *before = scratch + 6 * m, *slope = scratch + 7 * m;
   int fresh = 0;
   find_slope(a, s, target);
   int strangers = renew(a, s);
   for (int64_t steps = 1;; steps++) {
     int64_t unknown = -1, blocker = -1, newcomer = -1;
+    memcpy(before, w, m * sizeof(real));
+    memcpy(slope, s.slope, m * sizeof(real));
     int leaves = 0, beyond = 0, falls = 0, again = 0, sound = 1;
     for (int64_t i = 0; strangers && i < m && unknown < 0; i++)
       if (w[i] > 0 && s.known[i] == 0) unknown = i;
@@ -212,6 +224,8 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
     int whole = unknown < 0 && !leaves;
     if (!leaves) find_slope(a, s, target);
     real mean = dot(w, s.slope, m), value = -(dot(w, target, m) + mean) / 2;
+    /* Not as a difference of values: rounding would hide what a small gain brings, its square. */
+    drop += fell(w, before, s.slope, slope, mean, m);
     if (whole) {
       real best = -INFINITY, most = -INFINITY;
       for (int64_t i = 0; i < m; i++)
@@ -222,7 +236,7 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
           real rank = floor((s.slope[i] - mean) / floor_);
           if (rank > best) best = rank, newcomer = i;
         }
-      falls = value < low;
+      falls = drop > 0;
       again = beyond && falls;
       if (again) refresh(a, s);
     }
@@ -238,7 +252,7 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
       find_slope(a, s, target);
       strangers = renew(a, s);
     }
-    if (whole) low = value;
+    if (whole) drop = 0;
     fresh |= worn;
   }
 }
@@ -294,7 +308,7 @@ XLA_FFI_Error *droculo_step(XLA_FFI_CallFrame *frame) {
   const size_t size[STATE] = {m * d * r, m * m * r, m, m * i4, m * r, m * m * r, d * r, d * r, d * r, r, r, r, i4, 1};
   for (int i = 0; i < STATE; i++)
     if (in[i] != out[i]) memcpy(out[i], in[i], agents * size[i]);
-  real *target = malloc(7 * m * r);
+  real *target = malloc(9 * m * r);
   if (target == NULL) {
     XLA_FFI_Error_Create_Args args = {.struct_size = XLA_FFI_Error_Create_Args_STRUCT_SIZE,
                                       .message = "no memory left",

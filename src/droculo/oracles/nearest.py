@@ -30,7 +30,7 @@ class Corral(eqx.Module):
 class _Walk(NamedTuple):
     corral: Corral
     slope: Array  # (m,): <p, y - x> for every p, up to a constant
-    low: Array  # half the squared distance when somebody was last let in, up to a constant: it must fall
+    drop: Array  # by how much half the squared distance fell since somebody was last let in
     fresh: Array  # whether the inverse was begun anew
     steps: Array
     settled: Array
@@ -63,12 +63,15 @@ def nearest(
         moved = jnp.where(leaves & (index == blocker), 0, jnp.maximum(w + step * aim, 0))
         w = jnp.where(jnp.abs(moved.sum() - 1) < 0.5, moved / moved.sum(), w)
         slope = target - gram @ w
-        value = -jnp.dot(w, target + slope) / 2
-        gain = jnp.where(used, slope - jnp.dot(w, slope), -jnp.inf)
+        mean = jnp.dot(w, slope)
+        value = -(jnp.dot(w, target) + mean) / 2
+        # Not as a difference of values: rounding would hide what a small gain brings, its square.
+        drop = s.drop + jnp.dot(w - s.corral.weights, s.slope + slope - 2 * mean) / 2
+        gain = jnp.where(used, slope - mean, -jnp.inf)
         newcomer = jnp.argmax(jnp.floor(gain / floor))  # rounding does not choose among equals
         known = jnp.any(support & (index == newcomer))
         beyond = whole & (jnp.max(gain) > floor)
-        falls = value < s.low
+        falls = drop > 0
         again = beyond & falls
         who = jnp.where(waits, jnp.argmax(unknown.astype(w.dtype)), jnp.where(leaves, blocker, newcomer))
         H, sound = _swap(H, gram, index == who, waits | (again & ~known), leaves, ridge)
@@ -79,7 +82,7 @@ def nearest(
         steps = s.steps + 1
         over = (worn & s.fresh) | (whole & ~again & ~worn) | (steps >= 20 * m) | ~jnp.isfinite(value)
         settled = over | (2 * value <= enough)
-        return _Walk(corral, slope, jnp.where(whole, value, s.low), s.fresh | worn, steps, settled)
+        return _Walk(corral, slope, jnp.where(whole, 0, drop), s.fresh | worn, steps, settled)
 
     never = jnp.asarray(np.inf, target.dtype)
     slope = target - gram @ start.weights

@@ -17,7 +17,7 @@ def _check(dim: int, radius: float) -> None:
         raise ValueError(f"a ball needs dim >= 1 and a positive, finite radius; got dim={dim}, radius={radius}.")
 
 
-def _ball_geometry(dim: int, radius: float, inner_radius: float) -> Geometry:
+def _ball_geometry(dim: int, radius: float, inner_radius: float, *, curved: bool) -> Geometry:
     return Geometry(
         dim=dim,
         radius=radius,
@@ -27,6 +27,7 @@ def _ball_geometry(dim: int, radius: float, inner_radius: float) -> Geometry:
         anchor=0.0,
         contains_origin=True,
         down_closed=False,
+        curved=curved,
     )
 
 
@@ -39,7 +40,7 @@ class L1Ball(Set):
     def __init__(self, dim: int, size: float = 1.0):
         _check(dim, size)
         self.size = np.asarray(size, np.float64)
-        self.geometry = _ball_geometry(dim, size, size / np.sqrt(dim))
+        self.geometry = _ball_geometry(dim, size, size / np.sqrt(dim), curved=False)
 
     def argmax(self, direction: Array) -> Array:
         best = jnp.argmax(jnp.abs(direction))
@@ -67,7 +68,7 @@ class L2Ball(Set):
     def __init__(self, dim: int, size: float = 1.0):
         _check(dim, size)
         self.size = np.asarray(size, np.float64)
-        self.geometry = _ball_geometry(dim, size, size)
+        self.geometry = _ball_geometry(dim, size, size, curved=dim > 1)
 
     def argmax(self, direction: Array) -> Array:
         norm = jnp.linalg.norm(direction)
@@ -97,7 +98,7 @@ class NuclearBall(Set):
         self.size = np.asarray(size, np.float64)
         self.shape = (rows, columns)
         # |X|_* <= sqrt(rank) |X|_F bounds the ball of Frobenius norm that fits inside.
-        self.geometry = _ball_geometry(rows * columns, size, size / np.sqrt(min(rows, columns)))
+        self.geometry = _ball_geometry(rows * columns, size, size / np.sqrt(min(rows, columns)), curved=rows * columns > 1)
 
     def argmax(self, direction: Array) -> Array:
         left, _, right = jnp.linalg.svd(direction.reshape(self.shape), full_matrices=False)

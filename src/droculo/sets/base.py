@@ -124,6 +124,11 @@ class Set(eqx.Module):
         """Whether 0 <= x <= y with y in K implies x in K."""
         return self.geometry.down_closed
 
+    @property
+    def curved(self) -> bool:
+        """Whether it has infinitely many vertices, so that no memory of them is ever complete."""
+        return self.geometry.curved
+
     def _known(self, name: str, value: Any) -> Any:
         if value is None:
             raise ValueError(

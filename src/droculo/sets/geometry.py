@@ -119,6 +119,7 @@ class Geometry(eqx.Module):
     origin: Vector | None  # the least element: every point of the set lies above it; None: there is none
     contains_origin: bool = eqx.field(static=True)
     down_closed: bool = eqx.field(static=True)
+    curved: bool = eqx.field(static=True)  # whether it has infinitely many vertices
 
     def __init__(
         self,
@@ -132,6 +133,7 @@ class Geometry(eqx.Module):
         origin: ArrayLike | None = None,
         contains_origin: bool,
         down_closed: bool,
+        curved: bool = False,
     ):
         def vector(value: ArrayLike | None) -> Vector | None:
             return None if value is None else np.array(np.broadcast_to(value, (dim,)), np.float64)
@@ -145,6 +147,7 @@ class Geometry(eqx.Module):
         self.origin = vector(origin)
         self.contains_origin = bool(contains_origin)
         self.down_closed = bool(down_closed)
+        self.curved = bool(curved)
 
 
 def check_vector(name: str, argument: str, value: ArrayLike | None, dim: int) -> None:

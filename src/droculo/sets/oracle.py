@@ -79,6 +79,7 @@ def from_oracle(
     anchor: ArrayLike | None = None,
     contains_origin: bool = False,
     down_closed: bool = False,
+    curved: bool = False,
     origin: ArrayLike | None = None,
     host: bool = False,
 ) -> OracleSet:
@@ -86,7 +87,8 @@ def from_oracle(
 
     `function` (and `contains(x, tolerance)`, if given) is written in JAX, or with `host=True` in NumPy; it
     must depend on its argument alone. What is not passed is not known, and asking for it raises an error;
-    only the anchor and membership can be found from the oracle.
+    only the anchor and membership can be found from the oracle. `curved=True` says that the set has infinitely many
+    vertices, as a ball has: agents then do not ask for all of them.
     """
     if dim < 1 or not 0 < radius < np.inf:
         raise ValueError(f"from_oracle needs dim >= 1 and a positive, finite radius; got dim={dim}, radius={radius}.")
@@ -108,6 +110,7 @@ def from_oracle(
         origin=origin,
         contains_origin=contains_origin,
         down_closed=down_closed,
+        curved=curved,
     )
     inner.rest = _tried(inner, dim, radius)
     return OracleSet(None if host else function, None if host else contains, inner, known)

@@ -82,6 +82,7 @@ class Image(Set):
             origin=origin,
             contains_origin=holds_zero,
             down_closed=known.down_closed and not moved,
+            curved=known.curved,
         )
 
     def _fixes(self, known: Geometry) -> bool:
@@ -174,6 +175,7 @@ class Product(Set):
             origin=joined([k.origin for k in known]),
             contains_origin=all(k.contains_origin for k in known),
             down_closed=all(k.down_closed for k in known),
+            curved=any(k.curved for k in known),
         )
 
     @property
