@@ -174,9 +174,7 @@ def main() -> None:
                 flush=True,
             )
     if given.out:
-        given.out.write_text(
-            json.dumps({"device": device, "copy_bytes_per_second": speed, "rows": rows}, indent=1) + "\n"
-        )
+        save({"device": device, "copy_bytes_per_second": speed, "rows": rows}, given.out)
 
 
 if __name__ == "__main__":

@@ -17,44 +17,30 @@ from typing import Any
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-from oracle_calls import OURS, PAPER, RING_SETS, Point, linear, rough, run
+from oracle_calls import ON_HOST, OURS, PAPER, RING_SETS, Point, default, linear, rough, run
 from targets import Part, Target, table
-
-from droculo import Scales, feedback
 
 ADVERSARIES = {"quadratics": rough, "linear": linear}
 THETAS, STEPS = (0.5, 1.0), (1.0, 3.0, 10.0, 30.0, 100.0)
-#: the paper's oracle pays for a small tolerance dearly at theta = 1, so its list ends earlier there
-TOLERANCES = {("ours", 0.5): (1.0, 0.1, 0.01), ("ours", 1.0): (1.0, 0.1, 0.01)}
-TOLERANCES |= {("paper", 0.5): (1.0, 0.1, 0.01), ("paper", 1.0): (1.0, 0.3)}
+TOLERANCES = (1.0, 0.1, 0.01)
+#: of the paper's oracle, which pays for small tolerances and long steps dearly; where a solver answers, the first step and two tolerances
+PAPER_STEPS, PAPER_TOLERANCES = (3.0, 1.0, 10.0), {0.5: (1.0, 0.1, 0.01), 1.0: (1.0, 0.3)}
 
-#: where a call takes long: fewer rounds, and the paper's oracle with the default step and its cheapest tolerances alone
+#: where a call takes longest: fewer rounds
 SHORTER = {"LP polytope": 512}
 
 #: (oracle, theta, step, tolerance) -> what the run cost and won, against each adversary
 Plane = dict[tuple[str, float, float, float], dict[str, Point]]
 
 
-def default(name: str, theta: float) -> tuple[float, float]:
-    """Step and tolerance by the default rule."""
-    setting = rough(name).setting
-    return (
-        Scales().step_for(feedback.full_information(), setting.linearization, theta),
-        Scales().tolerance_for(OURS, setting.set),
-    )
-
-
 def plane(name: str, quick: bool) -> Plane:
+    horizon = 128 if quick else SHORTER.get(name, 1024)
+    slow = name in ON_HOST
     points: Plane = {}
-    for (who, oracle), theta, step in product((("ours", OURS), ("paper", PAPER)), THETAS, STEPS):
-        horizon = 128 if quick else SHORTER.get(name, 1024)
-        for tolerance in TOLERANCES[who, theta]:
-            if (
-                who == "paper"
-                and name in SHORTER
-                and (step != default(name, theta)[0] or tolerance < (0.1 if theta < 1 else 1))
-            ):
-                continue
+    for theta in THETAS:
+        ours = product((("ours", OURS),), STEPS, TOLERANCES)
+        steps, tolerances = PAPER_STEPS[: 1 if slow else None], PAPER_TOLERANCES[theta][: 2 if slow else None]
+        for (who, oracle), step, tolerance in (*ours, *product((("paper", PAPER),), steps, tolerances)):
             points[who, theta, step, tolerance] = {
                 adversary: run(name, oracle, horizon, theta, step, tolerance, timed=False, adversary=problem)
                 for adversary, problem in ADVERSARIES.items()

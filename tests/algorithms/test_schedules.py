@@ -105,6 +105,13 @@ def test_one_rule_for_the_default_scales(problem, model, theta, step):
     assert (ours.block, ours.slot) == (theirs.block, theirs.slot)
 
 
+def test_careful_steps_for_an_oracle_that_does_not_remember():
+    for problem in (A2, CONCAVE):
+        ours = design(problem, "full_information", 1024, 0.5, oracle=oracles.Paper())
+        theirs = design(problem, "full_information", 1024, 0.5, scales=Scales.theorem())
+        assert float(ours.step_size) == pytest.approx(3 * float(theirs.step_size))
+
+
 def test_tolerance_where_digits_are_dear():
     ball, box, rule = sets.L2Ball(3), sets.Box([0.0], [1.0]), Scales()
     assert rule.tolerance_for(oracles.Corrective(), ball) == 1

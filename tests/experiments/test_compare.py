@@ -79,8 +79,9 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another(found):
         assert first == again, o.name
         if first.regret != other.regret:
             moved.add(o.name)
-    # The published constants take steps so short that in so few rounds the draws decide nothing.
-    assert moved >= METHODS - {"DROCULO as published, theta = 1/2"}
+    # The published constants take steps so short that in so few rounds the draws decide nothing; and the default's, over a
+    # whole block, so long that they end at the same vertex whatever was drawn.
+    assert moved >= METHODS - {"DROCULO as published, theta = 1/2", "DROCULO, theta = 1/2"}
 
 
 def test_bills(found):

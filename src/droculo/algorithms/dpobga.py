@@ -25,9 +25,9 @@ def dpobga(setting: Setting, *, horizon: int, scales: Scales | None = None) -> D
     """
     link = needs_zero(setting, "DPOBGA")
     scales = scales or Scales()
-    model = full_information()
-    step = scales.step_for(model, link, theta=0.5) * float(link.beta)
+    model, oracle = full_information(), Paper()
+    step = scales.step_for(model, link, 0.5, oracle) * float(link.beta)
     return Droculo.design(
-        setting, model, horizon=horizon, theta=0.5, oracle=Paper(), lean=False, even=False,
+        setting, model, horizon=horizon, theta=0.5, oracle=oracle, lean=False, even=False,
         scales=dataclasses.replace(scales, step=step),
     )  # fmt: skip

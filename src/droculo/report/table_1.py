@@ -73,8 +73,9 @@ theorem speaks of alpha-regret alone, and the certificate lies above it. Bracket
 fit over horizons, whichever is wider). "Consistent" means that the interval holds the theorem's exponent, no more.
 
 **One rule for constants**, in all rows and for all methods (`droculo.Scales`): for gradients the step is 10 * 9^(1 - theta) times the \
-theorem's, which is 30 times at theta = 1/2, also for DPOBGA (for the other rivals 10 times our reconstruction's), 300 times for single \
-values, the tolerance a hundredth of it (a tenth with the paper's oracle), delta half the inner radius. Nothing is tuned by row.
+theorem's, which is 30 times at theta = 1/2 (for rivals 10 times our reconstruction's), and 3 times with the paper's oracle, DPOBGA's too; 300 \
+times for single values; the tolerance a hundredth of it (a tenth with the paper's oracle), delta half the inner radius. Nothing is tuned \
+by row.
 
 {_exponents(every, size)}
 

@@ -98,7 +98,9 @@ class NuclearBall(Set):
         self.size = np.asarray(size, np.float64)
         self.shape = (rows, columns)
         # |X|_* <= sqrt(rank) |X|_F bounds the ball of Frobenius norm that fits inside.
-        self.geometry = _ball_geometry(rows * columns, size, size / np.sqrt(min(rows, columns)), curved=rows * columns > 1)
+        self.geometry = _ball_geometry(
+            rows * columns, size, size / np.sqrt(min(rows, columns)), curved=rows * columns > 1
+        )
 
     def argmax(self, direction: Array) -> Array:
         left, _, right = jnp.linalg.svd(direction.reshape(self.shape), full_matrices=False)
