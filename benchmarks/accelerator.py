@@ -76,7 +76,7 @@ def per_block(problem, network, oracle, blocks: int) -> dict[str, float]:
     """Milliseconds of a block, once the run has got going."""
     total = 2 * blocks * BLOCK
     radius, bound = float(problem.set.radius), float(problem.setting.bounds.gradient)
-    plan = Schedule(
+    plan = Schedule(  # not the defaults, which may change: so figures of different times can be compared
         horizon=total, block=BLOCK, slot=1, step_size=3 * radius / (bound * np.sqrt(BLOCK * total)),
         tolerance=0.1 * radius**2 * BLOCK / total, delta=0.0,
     )  # fmt: skip

@@ -12,7 +12,7 @@ The certificate is of all agents, on a sample of 1024 rounds. "exact" is the cor
 the Euclidean projection (tests/oracles/test_corrective.py). The paper's oracle has our step, since with the shorter one of its own
 default not even exact projection has our regret (the Pareto plane has other steps too); its tolerance falls until its certified
 regret is within 5 % of ours, or it needs a thousand times as many calls. Where a solver on the host answers, the comparison is
-over fewer rounds, and at theta = 1 ends at three hundred times as many.
+over fewer rounds, and at theta = 1 ends at 150 times as many.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def at_equal_regret(
         # The tolerance is data: only the first run compiles.
         timed, step = tolerance == TOLERANCES[0], default(name, theta, adversary)[0]
         point = run(name, PAPER, horizon, theta, step, tolerance, timed=timed, adversary=adversary)
-        enough = 300 if name in ON_HOST and theta == 1 else 1000
+        enough = 150 if name in ON_HOST and theta == 1 else 1000
         if point.regret <= mine.regret + 0.05 * abs(mine.regret) or point.calls > enough * mine.calls:
             break
     return point, tolerance

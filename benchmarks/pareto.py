@@ -2,9 +2,9 @@
 
 .venv/bin/python benchmarks/pareto.py --out docs/results    # about half an hour
 
-The setting of benchmarks/oracle_calls.py with T = 1024, less where a call takes long. Every point has played against two adversaries, since nobody knows beforehand which it will be: the quadratics of
-oracle_calls.py, where noise is a small part of the gradients and long steps win, and noisy linear functions, where they lose. Its
-regret is their geometric mean, its calls the mean.
+The setting of benchmarks/oracle_calls.py with T = 1024, less where a call takes long. Every point has played against two
+adversaries, since nobody knows beforehand which it will be: the quadratics of oracle_calls.py, where noise is a small part of the
+gradients and long steps win, and noisy linear functions, where they lose. Its regret is their geometric mean, its calls the mean.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from targets import Part, Target, table
 ADVERSARIES = {"quadratics": rough, "linear": linear}
 THETAS, STEPS = (0.5, 1.0), (1.0, 3.0, 10.0, 30.0, 100.0)
 TOLERANCES = (1.0, 0.1, 0.01)
-#: of the paper's oracle, which pays for small tolerances and long steps dearly; where a solver answers, the first step and two tolerances
+#: of the paper's oracle, which pays for small tolerances and long steps dearly; where a solver answers, the first step and two
+#: tolerances
 PAPER_STEPS, PAPER_TOLERANCES = (3.0, 1.0, 10.0), {0.5: (1.0, 0.1, 0.01), 1.0: (1.0, 0.3)}
 
 #: where a call takes longest: fewer rounds
@@ -53,7 +54,9 @@ def calls_of(point: dict[str, Point]) -> float:
 
 
 def regret_of(point: dict[str, Point]) -> float:
-    return float(np.exp(np.mean([np.log(p.regret) for p in point.values()])))
+    regrets = [p.regret for p in point.values()]
+    assert min(regrets) > 0, f"a certificate below zero has no place on a logarithmic plane: {regrets}"
+    return float(np.exp(np.mean(np.log(regrets))))
 
 
 def dominance(points: Plane, mine: dict[str, Point], adversaries: tuple[str, ...] = tuple(ADVERSARIES)) -> float:

@@ -18,7 +18,7 @@ class Ellipsoid(Set):
         self.axes = np.asarray(axes, float)
         self.geometry = Geometry(
             dim=len(axes), radius=max(axes), subspace=Full(len(axes)), center=0.0, inner_radius=min(axes),
-            anchor=0.0, contains_origin=True, down_closed=False,
+            anchor=0.0, contains_origin=True, down_closed=False, curved=True,
         )  # fmt: skip
 
     def argmax(self, direction):

@@ -2,6 +2,7 @@
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -107,9 +108,11 @@ def test_one_rule_for_the_default_scales(problem, model, theta, step):
 
 def test_careful_steps_for_an_oracle_that_does_not_remember():
     for problem in (A2, CONCAVE):
-        ours = design(problem, "full_information", 1024, 0.5, oracle=oracles.Paper())
-        theirs = design(problem, "full_information", 1024, 0.5, scales=Scales.theorem())
-        assert float(ours.step_size) == pytest.approx(3 * float(theirs.step_size))
+        for oracle in (oracles.Paper(), oracles.Sharp()):
+            for model, step in (("full_information", 3), ("two_point", 30), ("bandit", 300)):
+                ours = design(problem, model, 1024, 0.5, oracle=oracle)
+                theirs = design(problem, model, 1024, 0.5, scales=Scales.theorem())
+                assert float(ours.step_size) == pytest.approx(step * float(theirs.step_size))
 
 
 def test_tolerance_where_digits_are_dear():
@@ -118,6 +121,18 @@ def test_tolerance_where_digits_are_dear():
     assert rule.tolerance_for(None, sets.Product(ball, box)) == 1
     assert rule.tolerance_for(None, box) == 0.01
     assert rule.tolerance_for(oracles.Paper(), box) == rule.tolerance_for(oracles.Paper(), ball) == 0.1
+    assert rule.tolerance_for(None, sets.NuclearBall(2, 3)) == rule.tolerance_for(None, sets.Shrunk(ball, 0.1)) == 1
+    assert rule.tolerance_for(None, sets.L2Ball(1)) == rule.tolerance_for(None, sets.L1Ball(3)) == 0.01
+    own = {"center": [0.0, 0.0], "inner_radius": 1.0, "subspace": sets.Full(2)}
+    for curved in (False, True):
+        round_ = sets.from_oracle(lambda c: c / jnp.maximum(jnp.linalg.norm(c), 1e-9), 2, 1.0, curved=curved, **own)
+        assert rule.tolerance_for(None, round_) == (1 if curved else 0.01)
+
+
+def test_a_class_of_ones_own_may_say_that_it_is_up_concave():
+    rule, model = Scales(), feedback.full_information()
+    assert rule.step_for(model, linearizations.Custom(0.5, 0.5)) == 3
+    assert rule.step_for(model, linearizations.Custom(0.5, 0.5, up_concave=True)) == 10
 
 
 def test_the_paper_as_it_stands():

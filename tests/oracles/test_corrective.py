@@ -1,5 +1,6 @@
 """The corrective oracle projects exactly, remembers, and asks about once a block."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +10,7 @@ from tests.oracles.test_contract import SETS
 from tests.reference import oracles as reference
 
 from droculo import oracles, simulate
+from droculo.oracles.corrective import places
 from droculo.precision import double
 
 
@@ -83,3 +85,31 @@ def test_about_one_call_a_block(case):
 def test_a_memory_has_room_for_three():
     with pytest.raises(ValueError, match="at least 3 places, to merge two and add one; got size=2"):
         oracles.Corrective(size=2)
+
+
+def test_so_many_places_and_no_more():
+    set_ = SETS["budget"]
+    assert oracles.Corrective().init(set_, jnp.asarray(set_.center)).used.shape == (places(set_.dim),)
+    assert places(1) == 5
+    assert places(10_000) == 260
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["as it comes", "JAX alone"])
+def test_a_memory_that_went_wrong_begins_anew(alone):
+    """Inner products that say all points are one: the search gets nowhere, now and for ever, unless it forgets them."""
+    set_, oracle = SETS["budget"], oracles.Corrective()
+    with double():
+        x0 = jnp.asarray(set_.center)
+        way = oracle.project if alone else oracle
+        project = jax.jit(jax.vmap(lambda y, memory: way(set_, x0, y, jnp.asarray(1e-6), memory)))
+        memory = jax.vmap(lambda _: oracle.init(set_, x0))(jnp.arange(2))
+        points = [jnp.asarray(np.array([y, y])) for y in walk(set_, 6, length=1.0)]
+        for y in points[:4]:
+            memory = project(y, memory).memory
+        assert int(memory.used[1].sum()) > 2
+        memory = eqx.tree_at(lambda m: (m.gram, m.corral.inverse), memory, replace_fn=lambda a: a.at[1].set(a[1].max()))
+        out = project(points[4], memory)
+        np.testing.assert_array_equal(out.met, [True, False])
+        assert int(out.memory.used[1].sum()) == 1
+        np.testing.assert_array_equal(out.memory.points[1][0], out.x[1])
+        assert bool(jnp.all(project(points[5], out.memory).met))

@@ -93,6 +93,8 @@ def corrective(argmax, foot, inside, R, y0, eps, memory, size):
         gap = direction @ (v - near) + 2 * R * np.linalg.norm(y - near - direction)
         calls += 1
         if gap <= eps or not height < low:
+            if gap > eps:
+                memory[:] = [[near, 1.0, 0]]
             x, y = near, near + np.clip(gap, 0, height) / height * (y - near)
             break
         low = height

@@ -90,7 +90,8 @@ class Custom(Linearization):
     """Your own (alpha, beta, action, query), in one line.
 
     `trivial=True` says that the query point is the action; `zeroth_order=True` that value feedback may be used
-    (every query point of a shrunk set keeps its ball in K).
+    (every query point of a shrunk set keeps its ball in K); `up_concave=True` that functions are concave upwards, so that
+    long steps do not overshoot.
     """
 
     alpha: Vector
@@ -99,6 +100,7 @@ class Custom(Linearization):
     query_map: Callable[[Array, Array], Array] = eqx.field(static=True)
     trivial: bool = eqx.field(static=True)  # type: ignore[misc]
     zeroth_order: bool = eqx.field(static=True)  # type: ignore[misc]
+    up_concave: bool = eqx.field(static=True)  # type: ignore[misc]
 
     def __init__(
         self,
@@ -109,12 +111,13 @@ class Custom(Linearization):
         query: Callable[[Array, Array], Array] = lambda x, z: x,
         trivial: bool = False,
         zeroth_order: bool = False,
+        up_concave: bool = False,
     ):
         if not (0 < alpha <= 1 and 0 < beta < np.inf):
             raise ValueError(f"a linearization needs 0 < alpha <= 1 and beta > 0; got alpha={alpha}, beta={beta}.")
         self.alpha, self.beta = np.asarray(alpha, np.float64), np.asarray(beta, np.float64)
         self.action_map, self.query_map = action, query
-        self.trivial, self.zeroth_order = trivial, zeroth_order
+        self.trivial, self.zeroth_order, self.up_concave = trivial, zeroth_order, up_concave
 
     def action(self, x: Array) -> Array:
         return self.action_map(x)

@@ -80,7 +80,7 @@ class Corrective(InfeasibleProjection):
     When no place is left, who went without weight for longest makes room; if all have weight, the two lightest are
     merged into their mean, so that x itself never gets lost. `size` places, by default half as many again as coordinates
     and four (at most 260); their inner products are most of an agent's state, so give very many agents of many
-    coordinates fewer.
+    coordinates fewer. If rounding ends a projection before its tolerance is met, the memory begins anew with x.
     """
 
     starts_from_x0: ClassVar[bool] = False
@@ -168,11 +168,13 @@ def _walk(task: Task, s: Search) -> Search:
 def _judge(task: Task, s: Search, v: Array) -> Search:
     """What the oracle answered is either all that there is, so that y can be pulled, or something new to remember."""
     gap = jnp.dot(s.direction, v - s.x) + s.lost * task.reach
-    enough = ~s.done & (~(gap > task.eps) | ~(s.height < s.low) | (s.calls >= task.cap))
+    stuck = (gap > task.eps) & ~(s.height < s.low)
+    enough = ~s.done & (~(gap > task.eps) | stuck | (s.calls >= task.cap))
     # <y - x, z - x> <= gap on all of K: y goes onto that plane.
     y = jnp.where(enough, s.x + jnp.clip(gap, 0, s.height) / s.height * (s.y - s.x), s.y)
     new = ~s.done & ~enough
     atoms, low = _remember(s.atoms, v, new, task.unit), jnp.where(new, s.height, s.low)
+    atoms = _forget(atoms, s.x, enough & stuck, task.unit)
     return Search(atoms, s.x, y, s.direction, s.lost, s.height, low, s.calls, s.done | enough)
 
 
@@ -225,6 +227,20 @@ def _remember(atoms: Atoms, v: Array, really: Array, unit: Array) -> Atoms:
             weights=jnp.where(here, 0, jnp.where(inherits, together, w)),
             inverse=jnp.where(worn, 0, atoms.corral.inverse),
         ),
+    )
+
+
+def _forget(atoms: Atoms, x: Array, really: Array, unit: Array) -> Atoms:
+    """Nothing but x (if `really`): points that rounding cannot tell apart would get in the way for ever."""
+    first = jnp.arange(atoms.used.shape[0]) == 0
+    here, w = first & really, atoms.corral.weights
+    points = jnp.where(here[:, None], x, atoms.points)
+    return Atoms(
+        points=points,
+        gram=_replaced(atoms.gram, here, points @ x + unit),
+        used=jnp.where(really, first, atoms.used),
+        age=jnp.where(really, 0, atoms.age),
+        corral=Corral(jnp.where(really, first.astype(w.dtype), w), jnp.where(really, 0, atoms.corral.inverse)),
     )
 
 

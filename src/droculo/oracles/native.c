@@ -102,6 +102,16 @@ static void remember(Memory a, const real *v, real unit, real *scratch) {
   a.weights[place] = 0;
 }
 
+/* Nothing but x: points that rounding cannot tell apart would get in the way for ever. */
+static void forget(Memory a, const real *x, real unit, real *scratch) {
+  int64_t m = a.m, d = a.d;
+  memcpy(a.points, x, d * sizeof(real));
+  for (int64_t j = 0; j < m; j++) scratch[j] = dot(a.points + j * d, x, d) + unit;
+  set_row(a.gram, 0, scratch, m);
+  for (int64_t j = 0; j < m; j++) a.used[j] = j == 0, a.age[j] = 0, a.weights[j] = j == 0;
+  memset(a.inverse, 0, m * m * sizeof(real));
+}
+
 /* What `nearest` knows besides the memory. */
 typedef struct {
   real *slope, *flat, *free; /* target - gram @ w; the inverse's row sums; inverse @ slope */
@@ -328,7 +338,9 @@ XLA_FFI_Error *droculo_step(XLA_FFI_CallFrame *frame) {
     if (*calls > 0) { /* judge the answer */
       real gap = OF(LOST) * GIVEN_TO(REACH);
       for (int64_t k = 0; k < d; k++) gap += direction[k] * (v[k] - x[k]);
-      if (!(gap > eps) || !(height < OF(LOW)) || *calls >= GIVEN_TO(CAP)) {
+      int stuck = gap > eps && !(height < OF(LOW));
+      if (!(gap > eps) || stuck || *calls >= GIVEN_TO(CAP)) {
+        if (stuck) forget(a, x, GIVEN_TO(UNIT), target);
         real left = (gap < 0 ? 0 : gap > height ? height : gap) / height;
         for (int64_t k = 0; k < d; k++) y[k] = x[k] + left * (y[k] - x[k]);
         memset(direction, 0, d * r);
