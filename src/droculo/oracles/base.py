@@ -38,7 +38,7 @@ class InfeasibleProjection(eqx.Module):
 
     #: whether x0 matters; if not, agents need not send theirs
     starts_from_x0: ClassVar[bool] = True
-    #: whether its memory makes a small tolerance cheap
+    #: whether its memory makes small tolerances and long steps cheap: the default ones go by that
     remembers: ClassVar[bool] = False
 
     def init(self, domain: Set, x: Array) -> Memory:
