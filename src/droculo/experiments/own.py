@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -63,6 +64,10 @@ def _module(name: str, folder: Path) -> ModuleType:
         if texts and _LOADED.get(top) != f"{now} {texts[top][0]}":
             for loaded in [m for m in sys.modules if m.split(".")[0] in texts]:
                 del sys.modules[loaded]
+            for file in (file for each in texts.values() for file in each):
+                # Python goes by time, in seconds, and length: a quick edit would be overlooked.
+                with suppress(OSError):
+                    Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
             importlib.invalidate_caches()
         found = importlib.import_module(name)
     if texts:
