@@ -15,9 +15,8 @@ class Exact(InfeasibleProjection):
     """x = y = the point of K nearest to y0, as the set itself finds it (`Set.project`): no LOO call."""
 
     starts_from_x0: ClassVar[bool] = False
-    remembers: ClassVar[bool] = (
-        True  # nothing, but steps and tolerances are those of the oracle that it is compared with
-    )
+    #: nothing, but its steps and tolerances shall be those of the oracle that it is compared with
+    remembers: ClassVar[bool] = True
 
     def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         return self.project(domain, x0, y0, tolerance, memory)  # all agents at once: nobody waits for anybody here

@@ -92,9 +92,8 @@ def test_code_of_ones_own_is_what_its_text_is_now(tmp_path):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "mine_now.py").write_text(code)
         (tmp_path / folder / "beside_now.py").write_text(f"DIM = {dim}\n")
-        os.utime(
-            tmp_path / folder / "beside_now.py", (1e9, 1e9)
-        )  # changed within a second: as old and as long as before
+        # Changed within a second: as old and as long as before.
+        os.utime(tmp_path / folder / "beside_now.py", (1e9, 1e9))
         spec = parse(text, folder=tmp_path / folder)
         assert build(spec.cells[0], spec.folder)[0].set.dim == dim
         keys.append(spec.cells[0].key(spec.folder))
