@@ -1,21 +1,23 @@
 """What better draws and constants win: regret a round of the paper's choices and of our defaults, as the horizon grows.
 
-.venv/bin/python benchmarks/efficiency.py            # T = 2^12, 2^14, 2^16 (twenty minutes, of compilation)
+.venv/bin/python benchmarks/efficiency.py            # T = 2^12, 2^14, 2^16 (twenty minutes on two cores, of compilation)
 .venv/bin/python benchmarks/efficiency.py --quick    # T = 2^10, 2^12
 
-N = 8 agents on a ring, theta = 1/2. The default constants were first chosen on some problems and
-validated on others; the present rule for gradients and two values was settled with all of them in view. "Before" has the paper's constants and its estimator (independent draws, no control variate).
+N = 8 agents on a ring, theta = 1/2. The default scales were chosen on the first group of problems. The second group was added after
+they had been settled, with every case and feedback, and took no part. "Before" has the paper's constants and its estimator
+(independent draws, no control variate).
 """
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
 from numpy.typing import NDArray
-from targets import Part, Target, table
+from targets import Part, Target, side_by_side, table
 from tqdm import tqdm
 
 from droculo import Droculo, Scales, feedback, networks, oracles, problems, simulate
@@ -26,9 +28,8 @@ N, DIM, THETA = 8, 10, 0.5
 SAMPLE = Sample(agents=4, functions=N, rounds=512)
 CHOSEN, VALIDATED = "chosen on", "validated on"
 ONE_VALUE = ("zeroth order", "bandit")
-#: here the starting point itself has a certificate that is hard to beat: the surrogate hardly slopes there. Whoever does not
-#: learn keeps it, as "before" does, and whoever sets out pays with noise first. Held to regret alone.
-STILL = ("planted cut",)
+#: the share of its reward by which "before" moves from the shortest horizon to the longest if it does not learn
+IDLE = 0.01
 
 Numbers = NDArray[np.float64]
 
@@ -74,6 +75,15 @@ class Row(NamedTuple):
         """(horizons,): by how much more than two standard errors it rose, as a share of the reward; below zero if not."""
         return np.array([(a.mean() - b.mean() - 2 * error(a, b)) / scale for b, a, scale in self._pairs(field)])
 
+    def excused(self, field: str) -> bool:
+        """Whether its certificate rose where "before" does not learn, and after earns more at every horizon.
+
+        Where the surrogate hardly slopes, the starting point has a small certificate, which one who does not learn keeps, while one
+        who sets out pays with noise first."""
+        first, last = self.before[0].reward.mean(), self.before[-1].reward.mean()
+        idle = abs(last - first) <= IDLE * abs(first)
+        return bool(field == "certified" and self.losses(field).max() > 0 and idle and self.losses("regret").max() < 0)
+
     def cells(self, field: str) -> list[str]:
         """Before and after for each horizon, with a mark where it rose by more than two standard errors."""
         shown = [f"{b.mean():.3g} → {a.mean():.3g}" for b, a, _ in self._pairs(field)]
@@ -90,44 +100,47 @@ def error(one: Numbers, other: Numbers) -> float:
 
 
 def yardsticks() -> list[Yardstick]:
-    rng = np.random.default_rng(3)
-    lowest = DIM - 1 + rng.uniform(0, 4, (N, DIM))
-    drawn = problems.Independent(lowest, lowest + 4, seed=3)
-    every = ("zeroth order", "bandit", "two-point", "full information", "semi-bandit")
+    def drawn(kind: Any, seed: int, **given: Any) -> problems.Problem:
+        made: problems.Problem = kind.random(agents=N, seed=seed, **given)
+        return made
+
+    lowest = DIM - 1 + np.random.default_rng(3).uniform(0, 4, (N, DIM))
+    fresh = problems.Independent(lowest, lowest + 4, seed=3)
+    top_b, face = (drawn(problems.TopB, 0, dim=DIM, budget=3, face=face) for face in (False, True))
+    cut = drawn(problems.PlantedCut, 1, left=4, right=6)
+    water = drawn(problems.WaterFilling, 0, dim=DIM, budget=3.0)
+    coverage = drawn(problems.Coverage, 1, dim=DIM, elements=30, budget=3)
+    weak = drawn(problems.WeakQuadratic, 2, dim=8, budget=3)
+    NQP = problems.NQP.monotone(agents=N, dim=DIM, constraints=5, seed=2)
+    cuts = drawn(problems.SetFunctions, 4, dim=DIM, budget=4, monotone=False, face=True)
+    sensors = drawn(problems.LogDetSensors, 5, sites=DIM, budget=3, concave=True)
+    monotone = drawn(problems.SetFunctions, 11, dim=DIM, budget=4, face=True)
+    influence = problems.Influence.davis(agents=N, seed=11)
+    lists = problems.Recommendation.synthetic(agents=N, seed=11)
+    mutual = drawn(problems.MutualInformation, 11, sites=DIM, budget=4, face=True)
+    prices = problems.Pricing.random(stores=N, products=DIM, seed=11)
+    stock = drawn(problems.Inventory, 11, products=DIM, supplies=6)
+
+    values, gradients = ("zeroth order", "bandit", "two-point"), ("full information", "semi-bandit")
     return [
-        Yardstick(
-            CHOSEN, "top-b, drifting", problems.TopB.random(agents=N, dim=DIM, budget=3, seed=0, face=True),
-            ("bandit", "zeroth order", "two-point"),
-        ),
-        Yardstick(CHOSEN, "top-b, drifting", problems.TopB.random(agents=N, dim=DIM, budget=3, seed=0), every),
-        Yardstick(CHOSEN, "planted cut", problems.PlantedCut.random(agents=N, left=4, right=6, seed=1), ONE_VALUE),
-        Yardstick(
-            CHOSEN, "water-filling", problems.WaterFilling.random(agents=N, dim=DIM, budget=3.0, seed=0),
-            ("bandit", "semi-bandit"),
-        ),
-        Yardstick(
-            VALIDATED, "coverage", problems.Coverage.random(agents=N, dim=DIM, elements=30, budget=3, seed=1),
-            ("zeroth order", "bandit", "full information"),
-        ),
-        Yardstick(
-            VALIDATED, "weak quadratic, d = 8", problems.WeakQuadratic.random(agents=N, dim=8, budget=3, seed=2),
-            ("zeroth order",),
-        ),
-        Yardstick(
-            VALIDATED, "monotone NQP", problems.NQP.monotone(agents=N, dim=DIM, constraints=5, seed=2),
-            ("zeroth order", "semi-bandit"),
-        ),
-        Yardstick(VALIDATED, "top-b, i.i.d.", problems.TopB(drawn, 3, face=True), ("bandit", "two-point")),
-        Yardstick(
-            VALIDATED, "directed cuts",
-            problems.SetFunctions.random(agents=N, dim=DIM, budget=4, seed=4, monotone=False, face=True), ("zeroth order",),
-        ),
-        Yardstick(
-            VALIDATED, "sensors, log det",
-            problems.LogDetSensors.random(agents=N, sites=DIM, budget=3, seed=5, concave=True),
-            ("bandit",),
-        ),
-    ]  # fmt: skip
+        Yardstick(CHOSEN, "top-b, drifting", face, values),
+        Yardstick(CHOSEN, "top-b, drifting", top_b, (*values, *gradients)),
+        Yardstick(CHOSEN, "planted cut", cut, ONE_VALUE),
+        Yardstick(CHOSEN, "water-filling", water, ("bandit", "semi-bandit")),
+        Yardstick(CHOSEN, "coverage", coverage, (*ONE_VALUE, "full information")),
+        Yardstick(CHOSEN, "weak quadratic, d = 8", weak, ("zeroth order",)),
+        Yardstick(CHOSEN, "monotone NQP", NQP, ("zeroth order", "semi-bandit")),
+        Yardstick(CHOSEN, "top-b, i.i.d.", problems.TopB(fresh, 3, face=True), ("bandit", "two-point")),
+        Yardstick(CHOSEN, "directed cuts", cuts, ("zeroth order",)),
+        Yardstick(CHOSEN, "sensors, log det", sensors, ("bandit",)),
+        # Added when the scales had been settled: every case with every feedback that it allows.
+        Yardstick(VALIDATED, "set functions", monotone, ("bandit", "two-point", "semi-bandit")),
+        Yardstick(VALIDATED, "influence, d = 14", influence, (*values, *gradients)),
+        Yardstick(VALIDATED, "lists of items, d = 16", lists, ("semi-bandit",)),
+        Yardstick(VALIDATED, "mutual information", mutual, (*values, *gradients)),
+        Yardstick(VALIDATED, "pricing", prices, gradients),
+        Yardstick(VALIDATED, "inventory, d = 6", stock, ("bandit", "two-point", "semi-bandit")),
+    ]
 
 
 def signal(model: str) -> feedback.Feedback:
@@ -169,17 +182,36 @@ def read(problem: problems.Problem, agent: Droculo, best: problems.Comparator) -
     return Reading(bound / horizon, found.total.mean(axis=1) / horizon, found.rewards.mean(axis=1) / horizon)
 
 
-def rows(horizons: Sequence[int]) -> list[Row]:
+def rows_of(horizons: Sequence[int], index: int) -> list[Row]:
+    """The rows of one problem."""
+    group, name, problem, models = yardsticks()[index]
+    best = [comparator(problem, horizon) for horizon in horizons]
     listed = []
-    for group, name, problem, models in tqdm(yardsticks(), disable=None):
-        best = [comparator(problem, horizon) for horizon in horizons]
-        for model in models:
-            readings = [
-                [read(problem, make(problem, model, T), point) for T, point in zip(horizons, best, strict=True)]
-                for make in (before, after)
-            ]
-            listed.append(Row(group, name, problem.linearization.case, model, best[0].kind, horizons, *readings))
+    for model in models:
+        readings = [
+            [read(problem, make(problem, model, T), point) for T, point in zip(horizons, best, strict=True)]
+            for make in (before, after)
+        ]
+        listed.append(Row(group, name, problem.linearization.case, model, best[0].kind, horizons, *readings))
     return listed
+
+
+def rows(horizons: Sequence[int]) -> list[Row]:
+    numbers = range(len(yardsticks()))
+    found = side_by_side(partial(rows_of, horizons), numbers)
+    return [row for listed in tqdm(found, total=len(numbers), disable=None) for row in listed]
+
+
+def excuse(listed: Sequence[Row]) -> str:
+    """Which rows are not held to their certificate, and why."""
+    names = "; ".join(row.name for row in listed if row.excused("certified"))
+    if not names:
+        return ""
+    return (
+        f"Held to regret alone: {names}. The rule: the certificate rose, but before does not learn (what it earns a round moves by at "
+        f"most {100 * IDLE:g} % from the shortest horizon to the longest), and after earns more at every horizon. The starting point "
+        "has a small certificate there, which one who does not learn keeps, while one who sets out pays with noise first.\n\n"
+    )
 
 
 def measure(quick: bool = False) -> Part:
@@ -188,7 +220,7 @@ def measure(quick: bool = False) -> Part:
     listed = rows([2**power for power in powers])
     targets, shares, tables = [], {}, []
     for field, what in (("certified", "certified regret"), ("regret", "regret")):
-        judged = [row for row in listed if field == "regret" or row.problem not in STILL]
+        judged = [row for row in listed if not row.excused(field)]
         noisy = [row for row in judged if row.model in ONE_VALUE]
         for row in judged:
             note = f"efficiency, {row.group}: {row.name}: {what}, after less before less 2 standard errors, worst T"
@@ -216,13 +248,11 @@ def measure(quick: bool = False) -> Part:
         "`Droculo.published` but for the oracle, which is the corrective one on both sides: the paper's own takes very many "
         "LOO calls at these horizons. Constants, tolerance and estimator stay the paper's; the corrective oracle keeps the "
         "same contract and leaves x and y nearer to the true projection, so it can only favour them. After: the defaults.\n\n"
-        'The constants were first chosen on the problems marked "chosen on" alone. The present rule for gradients and two values '
-        "(by case and theta) was settled with all rows in view, so for it the others are no independent check.\n\n"
+        f'The default scales were chosen on the problems marked "{CHOSEN}". Those marked "{VALIDATED}" were added after these had been '
+        "settled, once and without a change to either.\n\n"
         f"Certified regret, from {SAMPLE.agents} agents and {SAMPLE.rounds} rounds, the same before and after:\n\n"
         f"{tables[0]}\n\n"
-        f"The rows of {', '.join(STILL)} are not held to the certificate, only to regret: the starting point has a small certificate "
-        "there, which an agent that does not learn keeps (before: its regret does not fall with T), while one that learns pays for "
-        "its noise first, and earns more all the same.\n\n"
+        f"{excuse(listed)}"
         "alpha-regret over all rounds and agents. Below zero: better than the guarantee's share of the best fixed point. "
         '(A "found" comparator is the best that a search came upon; the difference of two regrets does not depend on it.)'
         f"\n\n{tables[1]}\n\n"
