@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from targets import Part, Target, side_by_side, table
@@ -114,12 +115,17 @@ def yardsticks() -> list[Yardstick]:
     NQP = problems.NQP.monotone(agents=N, dim=DIM, constraints=5, seed=2)
     cuts = drawn(problems.SetFunctions, 4, dim=DIM, budget=4, monotone=False, face=True)
     sensors = drawn(problems.LogDetSensors, 5, sites=DIM, budget=3, concave=True)
-    monotone = drawn(problems.SetFunctions, 11, dim=DIM, budget=4, face=True)
-    influence = problems.Influence.davis(agents=N, seed=11)
-    lists = problems.Recommendation.synthetic(agents=N, seed=11)
-    mutual = drawn(problems.MutualInformation, 11, sites=DIM, budget=4, face=True)
     prices = problems.Pricing.random(stores=N, products=DIM, seed=11)
     stock = drawn(problems.Inventory, 11, products=DIM, supplies=6)
+    # New when the scales had been settled: every case with every feedback that it allows.
+    face_coverage = drawn(problems.Coverage, 31, dim=12, elements=40, budget=4, face=True)
+    tight = problems.Tight.random("A2", agents=N, pairs=5, seed=31)
+    influence = problems.Influence.davis(agents=N, budget=4, seed=31)
+    caves = problems.Revenue.on_graph(nx.connected_caveman_graph(3, 4), agents=N, budget=4, seed=31, case="A3")
+    mutual = drawn(problems.MutualInformation, 31, sites=DIM, budget=4)
+    bent_stock = drawn(problems.Inventory, 31, products=8, supplies=8, case="A4")
+    other_stock = drawn(problems.Inventory, 31, products=8, supplies=8)
+    other_sensors = drawn(problems.LogDetSensors, 31, sites=12, budget=4, concave=True)
 
     values, gradients = ("zeroth order", "bandit", "two-point"), ("full information", "semi-bandit")
     return [
@@ -133,13 +139,16 @@ def yardsticks() -> list[Yardstick]:
         Yardstick(CHOSEN, "top-b, i.i.d.", problems.TopB(fresh, 3, face=True), ("bandit", "two-point")),
         Yardstick(CHOSEN, "directed cuts", cuts, ("zeroth order",)),
         Yardstick(CHOSEN, "sensors, log det", sensors, ("bandit",)),
-        # Added when the scales had been settled: every case with every feedback that it allows.
-        Yardstick(VALIDATED, "set functions", monotone, ("bandit", "two-point", "semi-bandit")),
-        Yardstick(VALIDATED, "influence, d = 14", influence, (*values, *gradients)),
-        Yardstick(VALIDATED, "lists of items, d = 16", lists, ("semi-bandit",)),
-        Yardstick(VALIDATED, "mutual information", mutual, (*values, *gradients)),
-        Yardstick(VALIDATED, "pricing", prices, gradients),
-        Yardstick(VALIDATED, "inventory, d = 6", stock, ("bandit", "two-point", "semi-bandit")),
+        Yardstick(CHOSEN, "pricing", prices, ("full information",)),
+        Yardstick(CHOSEN, "inventory, d = 6", stock, ("bandit", "two-point", "semi-bandit")),
+        Yardstick(VALIDATED, "coverage, d = 12", face_coverage, ("bandit", "two-point", "semi-bandit")),
+        Yardstick(VALIDATED, "tight pairs", tight, (*values, *gradients)),
+        Yardstick(VALIDATED, "influence, d = 14", influence, ("bandit", "full information")),
+        Yardstick(VALIDATED, "free samples, d = 12", caves, (*values, *gradients)),
+        Yardstick(VALIDATED, "mutual information", mutual, gradients),
+        Yardstick(VALIDATED, "inventory, d = 8", bent_stock, ("full information",)),
+        Yardstick(VALIDATED, "inventory, d = 8", other_stock, ("bandit", "two-point", "semi-bandit")),
+        Yardstick(VALIDATED, "sensors, log det, d = 12", other_sensors, ("two-point", "semi-bandit")),
     ]
 
 
@@ -164,7 +173,7 @@ def after(problem: problems.Problem, model: str, horizon: int) -> Droculo:
 
 
 def comparator(problem: problems.Problem, horizon: int) -> problems.Comparator:
-    """The best fixed point. The functions of an NQP come in turn, so what it earns in one turn is earned again and again."""
+    """The best fixed point. The functions of an NQP come in turn: what is earned in one turn is earned again and again."""
     if not isinstance(problem, problems.NQP):
         return best_fixed(problem, horizon, N)
     turn = problem.matrices.shape[1]

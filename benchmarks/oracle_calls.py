@@ -155,11 +155,14 @@ def run(
 OURS, PAPER = oracles.Corrective(), oracles.Paper(limit=20_000)
 
 
-def default(name: str, theta: float, adversary: Adversary = rough) -> tuple[float, float]:
-    """Our step and tolerance, by the default rule."""
-    setting = adversary(name).setting
-    step = Scales().step_for(feedback.full_information(), setting.linearization, theta, OURS)
-    return step, Scales().tolerance_for(OURS, setting.set)
+def default(name: str, horizon: int, theta: float, adversary: Adversary = rough) -> float:
+    """Our step by the default rule, in the theorem's."""
+    setting, model = adversary(name).setting, feedback.full_information()
+    ours, theirs = (
+        Droculo.design(setting, model, horizon=horizon, theta=theta, oracle=OURS, scales=scales)
+        for scales in (Scales(), Scales.theorem())
+    )
+    return float(ours.step_size) / float(theirs.step_size)
 
 
 def at_equal_regret(
@@ -169,7 +172,7 @@ def at_equal_regret(
     many calls, or a solver on the host would keep us waiting. Then the ratios are what they are at least."""
     for tolerance in TOLERANCES:
         # The tolerance is data: only the first run compiles.
-        timed, step = tolerance == TOLERANCES[0], default(name, theta, adversary)[0]
+        timed, step = tolerance == TOLERANCES[0], default(name, horizon, theta, adversary)
         point = run(name, PAPER, horizon, theta, step, tolerance, timed=timed, adversary=adversary)
         enough = 1000 if name not in ON_HOST else 300 if theta < 1 else 150
         if point.regret <= mine.regret + 0.05 * abs(mine.regret) or point.calls > enough * mine.calls:

@@ -20,7 +20,7 @@ from typing import Any
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-from oracle_calls import ON_HOST, OURS, PAPER, RING_SETS, Point, default, linear, rough, run
+from oracle_calls import ON_HOST, OURS, PAPER, RING_SETS, Point, linear, rough, run
 from targets import Part, Target, side_by_side, table
 
 #: not the 0 of oracle_calls.py, which the default scales have seen
@@ -41,8 +41,8 @@ SHORTER = {"LP polytope": 512}
 
 #: what a run cost and won, in each game
 Games = dict[tuple[str, int], Point]
-#: (oracle, theta, step, tolerance) -> its games
-Plane = dict[tuple[str, float, float, float], Games]
+#: (oracle, theta, step, tolerance; None and None for the default rule) -> its games
+Plane = dict[tuple[str, float, float | None, float | None], Games]
 
 
 def plane(quick: bool, name: str) -> Plane:
@@ -50,7 +50,7 @@ def plane(quick: bool, name: str) -> Plane:
     slow = name in ON_HOST
     points: Plane = {}
     for theta in THETAS:
-        ours = product((("ours", OURS),), STEPS, TOLERANCES)
+        ours = ((("ours", OURS), None, None), *product((("ours", OURS),), STEPS, TOLERANCES))
         steps, tolerances = PAPER_STEPS[: 1 if slow else None], PAPER_TOLERANCES[theta][: 2 if slow else None]
         for (who, oracle), step, tolerance in (*ours, *product((("paper", PAPER),), steps, tolerances)):
             points[who, theta, step, tolerance] = {
@@ -93,7 +93,7 @@ def draw(planes: dict[str, Plane], path: Path) -> None:
                     label=f"{'the paper' if who == 'paper' else 'corrective'}, theta = {theta:g}",
                 )  # fmt: skip
         for theta in THETAS:
-            mine = points["ours", theta, *default(name, theta)]
+            mine = points["ours", theta, None, None]
             axis.scatter(
                 [max(calls_of(mine), 0.5)], [regret_of(mine)], s=130, facecolors="none", edgecolors="k", label=None
             )
@@ -113,7 +113,7 @@ def measure_pareto(quick: bool = False, out: Path | None = None) -> Part:
     for name, points in zip(names, side_by_side(partial(plane, quick), names), strict=True):
         planes[name] = points
         for theta in THETAS:
-            mine = points["ours", theta, *default(name, theta)]
+            mine = points["ours", theta, None, None]
             worth = dominance(points, mine)
             cheapest = min(
                 (

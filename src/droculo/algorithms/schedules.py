@@ -15,6 +15,10 @@ from droculo.oracles import InfeasibleProjection
 from droculo.sets import Set
 
 
+#: how many times 1/L1 a block may move along its mean gradient: L1 is the worst direction's, and a bound
+LONGEST = 4.0
+
+
 @dataclass(frozen=True)
 class Scales:
     """Multiplies what the theorems prescribe. Any constants keep the rates; `Scales.theorem()` has the theorems' own.
@@ -28,7 +32,8 @@ class Scales:
 
     The theorems' G is the longest estimate that bounds allow; typical ones are shorter, and the noisier, the more so. But
     a concave function curves back, and long steps overshoot. An oracle that does not remember follows long steps badly and
-    dearly: with it 3, 30 and 300 in both rows. `tolerance`: 0.01 where digits cost next to nothing, on a
+    dearly: with it 3, 30 and 300 in both rows. Where the functions' smoothness is declared, a block's step is at most
+    `LONGEST` times what is safe against overshooting (`ceiling`), but never shorter than the theorems'. `tolerance`: 0.01 where digits cost next to nothing, on a
     polytope with an oracle that remembers; 1 if the set is curved, where no memory is ever complete; 0.1 for an oracle
     that does not remember. How it was chosen and checked: docs/results/performance.md.
 
@@ -69,7 +74,7 @@ class Scales:
         theta: float = 1.0,
         oracle: InfeasibleProjection | None = None,
     ) -> float:
-        """The scale of the step, by the default rule unless it was given; no oracle means the default one, or none at all.
+        """The scale of the step, by the rule's table unless it was given; no oracle means the default one, or none at all.
 
         >>> from droculo import feedback, linearizations
         >>> Scales().step_for(feedback.bandit(), linearizations.Concave(), theta=0.5)
@@ -170,14 +175,28 @@ def schedule(
     G = answer_bound(setting, feedback, delta)
     R = float(setting.set.radius)
     slots = T / L
+    theorem = R / (G * math.sqrt(K * slots))
+    step = scales.step_for(feedback, setting.linearization, theta, oracle)
+    if scales.step is None:
+        step = max(1.0, min(step, ceiling(setting, K) / theorem))
     return Schedule(
         horizon=T,
         block=K,
         slot=L,
-        step_size=scales.step_for(feedback, setting.linearization, theta, oracle) * R / (G * math.sqrt(K * slots)),
+        step_size=step * theorem,
         tolerance=scales.tolerance_for(oracle, setting.set) * R**2 * K / slots,
         delta=delta,
     )
+
+
+def ceiling(setting: Setting, block: int) -> float:
+    """The longest step eta of the default rule: K eta = `LONGEST`/L1, with L1 the smoothness of the signal; infinite if unknown.
+
+    A block moves along the sum of K gradients. Beyond 2/L1 it can land farther from the best point than it was, on the other
+    side, and come back with the next block. (At long horizons this is no limit: the theorems' step falls faster.)
+    """
+    L1 = setting.linearization.signal_smoothness(float(setting.bounds.lipschitz), float(setting.bounds.smoothness))
+    return LONGEST / (block * L1) if 0 < L1 < math.inf else math.inf
 
 
 def whole_horizon(horizon: int) -> int:
