@@ -14,7 +14,6 @@ from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection
 from droculo.sets import Set
 
-
 #: how many times 1/L1 a block may move along its mean gradient: L1 is the worst direction's, and a bound
 LONGEST = 4.0
 
