@@ -34,6 +34,7 @@ ORACLES = {
     "sharp": oracles.Sharp(),
     "corrective, 16 places": oracles.Corrective(size=16),
     "corrective, 32 places": oracles.Corrective(size=32),
+    "corrective, 64 places": oracles.Corrective(size=64),
 }
 
 

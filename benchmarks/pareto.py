@@ -21,7 +21,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 from oracle_calls import ON_HOST, OURS, PAPER, RING_SETS, Point, linear, rough, run
-from targets import Part, Target, side_by_side, table
+from targets import Part, Target, on_all_cores, table
 
 #: not the 0 of oracle_calls.py, which the default scales have seen
 SEEDS = (100, 101)
@@ -110,7 +110,7 @@ def draw(planes: dict[str, Plane], path: Path) -> None:
 def measure_pareto(quick: bool = False, out: Path | None = None) -> Part:
     names = ("budget", "simplex") if quick else tuple(RING_SETS)
     planes, rows, targets = {}, [], []
-    for name, points in zip(names, side_by_side(partial(plane, quick), names), strict=True):
+    for name, points in zip(names, on_all_cores(partial(plane, quick), names), strict=True):
         planes[name] = points
         for theta in THETAS:
             mine = points["ours", theta, None, None]

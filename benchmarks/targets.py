@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
-Item, Result = TypeVar("Item"), TypeVar("Result")
+from tqdm import tqdm
+
+from droculo.experiments.engines import cores, side_by_side
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,14 @@ def table(head: list[str], rows: list[list[Any]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(map(shown, row)) + " |" for row in rows)])
 
 
-def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """`work` of every item, in order, on all cores: for what is counted and not timed. `work` must be importable."""
-    # A fresh interpreter for each: JAX's threads do not survive a fork.
-    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(work, items)
+def _numbered(work: Callable[[Any], Any], task: tuple[int, Any]) -> tuple[int, Any]:
+    number, item = task
+    return number, work(item)
+
+
+def on_all_cores(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """`work` of every item, in order; for what is counted and not timed. `work` is a function of a module."""
+    found = dict(
+        tqdm(side_by_side(partial(_numbered, work), list(enumerate(items)), cores()), total=len(items), disable=None)
+    )
+    return [found[number] for number in range(len(items))]

@@ -9,7 +9,8 @@ from tests.designs import PROBLEMS, RING, design
 from tests.oracles.test_contract import SETS
 from tests.reference import oracles as reference
 
-from droculo import oracles, simulate
+from droculo import oracles, sets, simulate
+from droculo.oracles import kernel
 from droculo.oracles.corrective import places
 from droculo.precision import double
 
@@ -92,6 +93,26 @@ def test_so_many_places_and_no_more():
     assert oracles.Corrective().init(set_, jnp.asarray(set_.center)).used.shape == (places(set_.dim),)
     assert places(1) == 5
     assert places(10_000) == 260
+
+
+@pytest.mark.parametrize(
+    ("backend", "dtype", "dim", "size"),
+    [
+        ("gpu", np.float32, 32, 32),
+        ("gpu", np.float32, 20, 34),
+        ("gpu", np.float64, 32, 52),
+        ("cpu", np.float32, 32, 52),
+    ],
+)
+def test_a_memory_fits_into_a_kernel_where_there_can_be_one(monkeypatch, backend, dtype, dim, size):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    with double():
+        memory = oracles.Corrective().init(sets.Box(np.zeros(dim), 1.0), jnp.zeros(dim, dtype))
+    assert memory.used.shape == (size,)
+    own = jax.tree.map(lambda leaf: np.zeros((1, *leaf.shape)), memory)
+    assert kernel.fits((), jax.tree.map(lambda leaf: leaf.astype(dtype), own)) == (size == 32)
+    assert kernel.warps(own, 1) == (1 if size == 32 else 4)
+    assert kernel.warps(own, 2) == 4
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["as it comes", "JAX alone"])

@@ -14,9 +14,6 @@ from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection
 from droculo.sets import Set
 
-#: how many times 1/L1 a block may move along its mean gradient: L1 is the worst direction's, and a bound
-LONGEST = 4.0
-
 
 @dataclass(frozen=True)
 class Scales:
@@ -24,17 +21,17 @@ class Scales:
 
     The default rule (None means this rule). `step`, where B = 9^(1 - theta) stands for what a block averages out:
 
-    |              | gradients | two values | one value |
-    |--------------|-----------|------------|-----------|
-    | up-concave   | 10 B      | 30 B       | 100 B     |
-    | concave      | 3         | 10 B       | 100 B     |
+    |                | gradients | two values | one value |
+    |----------------|-----------|------------|-----------|
+    | A1, A2, A3     | 10 B      | 30 B       | 100 B     |
+    | A4             | 10        |            |           |
+    | concave, own   | 3         | 10         | 100       |
 
     The theorems' G is the longest estimate that bounds allow; typical ones are shorter, and the noisier, the more so. But
-    a concave function curves back, and long steps overshoot. An oracle that does not remember follows long steps badly and
-    dearly: with it 3, 30 and 300 in both rows. Where the functions' smoothness is declared, a block's step is at most
-    `LONGEST` times what is safe against overshooting (`ceiling`), but never shorter than the theorems'. `tolerance`: 0.01 where digits cost next to nothing, on a
-    polytope with an oracle that remembers; 1 if the set is curved, where no memory is ever complete; 0.1 for an oracle
-    that does not remember. How it was chosen and checked: docs/results/performance.md.
+    a concave function curves back, as A4's surrogate does even where f is linear, and long steps overshoot. An oracle that
+    does not remember follows long steps badly and dearly: with it 3, 30 and 300 in all rows. `tolerance`: 0.01 where digits
+    cost next to nothing, on a polytope with an oracle that remembers; 1 if the set is curved, where no memory is ever
+    complete; 0.1 for an oracle that does not remember. How it was chosen and checked: docs/results/performance.md.
 
     delta = scale * r * T^(-theta/4) must lie below r for T = 1 and theta = 0 too, hence 1/2.
     """
@@ -73,10 +70,10 @@ class Scales:
         theta: float = 1.0,
         oracle: InfeasibleProjection | None = None,
     ) -> float:
-        """The scale of the step, by the rule's table unless it was given; no oracle means the default one, or none at all.
+        """The scale of the step, by the default rule unless it was given; no oracle means the default one, or none at all.
 
         >>> from droculo import feedback, linearizations
-        >>> Scales().step_for(feedback.bandit(), linearizations.Concave(), theta=0.5)
+        >>> Scales().step_for(feedback.bandit(), linearizations.MonotoneOrigin(), theta=0.5)
         300.0
         """
         if self.step is not None:
@@ -84,7 +81,7 @@ class Scales:
         answers = 0 if feedback.signal.order == 1 else 2 if feedback.name == "two-point" else 1
         if not (oracle is None or oracle.remembers):
             return {0: 3.0, 2: 30.0, 1: 300.0}[answers]
-        averaged = 9.0 ** (1 - theta)
+        averaged = 9.0 ** (1 - theta) if link.up_concave and not link.bends else 1.0
         if answers == 0:
             return 10 * averaged if link.up_concave else 3.0
         if answers == 2:
@@ -174,28 +171,14 @@ def schedule(
     G = answer_bound(setting, feedback, delta)
     R = float(setting.set.radius)
     slots = T / L
-    theorem = R / (G * math.sqrt(K * slots))
-    step = scales.step_for(feedback, setting.linearization, theta, oracle)
-    if scales.step is None:
-        step = max(1.0, min(step, ceiling(setting, K) / theorem))
     return Schedule(
         horizon=T,
         block=K,
         slot=L,
-        step_size=step * theorem,
+        step_size=scales.step_for(feedback, setting.linearization, theta, oracle) * R / (G * math.sqrt(K * slots)),
         tolerance=scales.tolerance_for(oracle, setting.set) * R**2 * K / slots,
         delta=delta,
     )
-
-
-def ceiling(setting: Setting, block: int) -> float:
-    """The longest step eta of the default rule: K eta = `LONGEST`/L1, with L1 the smoothness of the signal; infinite if unknown.
-
-    A block moves along the sum of K gradients. Beyond 2/L1 it can land farther from the best point than it was, on the other
-    side, and come back with the next block. (At long horizons this is no limit: the theorems' step falls faster.)
-    """
-    L1 = setting.linearization.signal_smoothness(float(setting.bounds.lipschitz), float(setting.bounds.smoothness))
-    return LONGEST / (block * L1) if 0 < L1 < math.inf else math.inf
 
 
 def whole_horizon(horizon: int) -> int:

@@ -38,6 +38,8 @@ class Linearization(eqx.Module):
     zeroth_order: ClassVar[bool] = True
     #: whether the functions may be convex somewhere, but are concave along non-negative directions
     up_concave: ClassVar[bool] = False
+    #: whether h is not affine, so that even a linear function is played along a curve
+    bends: ClassVar[bool] = False
 
     def on(self, domain: Set) -> Self:
         """This linearization with its anchors taken in `domain`, the set that the algorithm runs on."""
@@ -90,8 +92,8 @@ class Custom(Linearization):
     """Your own (alpha, beta, action, query), in one line.
 
     `trivial=True` says that the query point is the action; `zeroth_order=True` that value feedback may be used
-    (every query point of a shrunk set keeps its ball in K); `up_concave=True` that functions are concave upwards, so that
-    long steps do not overshoot.
+    (every query point of a shrunk set keeps its ball in K); `up_concave=True` that functions are concave upwards, where
+    longer steps pay.
     """
 
     alpha: Vector

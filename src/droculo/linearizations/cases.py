@@ -167,6 +167,7 @@ class NonMonotoneDownClosed(Linearization):
     beta: Vector
     case: ClassVar[str] = "A4"
     up_concave: ClassVar[bool] = True
+    bends: ClassVar[bool] = True
     zeroth_order: ClassVar[bool] = False
 
     def __init__(self) -> None:

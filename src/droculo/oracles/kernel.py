@@ -7,6 +7,7 @@ operations than XLA: `_simplified` puts the others (reductions of truth values, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,18 @@ from jax import Array
 from jax.experimental import pallas
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-#: warps of a kernel's program: memories of 16 points take 1.1 ms with one, 1.5 with two, 1.8 with four (10^5 agents)
-WARPS = 1
+#: numbers of a program's largest array that the registers of one warp hold, together with the others
+ONE_WARP = 32 * 32
+
+
+def warps(own: Any, tile: int) -> int:
+    """How many for a kernel's program: one, or four where it would run out of registers.
+
+    At d = 32 with 10^5 agents, memories of 16 points take 1.1 ms with one, 1.5 with two, 1.8 with four; of 32, 2.4 with one and 2.5
+    with two; of 64, 17 with one, 8.8 with two, 8.5 with four and 12 with eight.
+    """
+    largest = tile * max(math.prod(leaf.shape[1:]) for leaf in jax.tree.leaves(own))
+    return 1 if largest <= ONE_WARP else 4
 
 
 def fits(shared: Any, own: Any) -> bool:
@@ -62,7 +73,7 @@ def in_kernel(function: Callable[[Any, Any], Any], shared: Any, own: Any, tile: 
         in_specs=[block(leaf.shape, i >= count) for i, leaf in enumerate(padded)],
         out_specs=[block(leaf.shape, True) for leaf in outs],
         out_shape=[_of_length(leaf, programs * tile) for leaf in outs],
-        compiler_params=triton.CompilerParams(num_warps=WARPS),
+        compiler_params=triton.CompilerParams(num_warps=warps(own, tile)),
     )(*padded)
     return jax.tree.unflatten(structure, [leaf[:size] for leaf in found])
 
