@@ -117,6 +117,15 @@ def test_chunks_of_slots_do_not_change_the_run(monkeypatch):
     np.testing.assert_allclose(full.actions, chunked.actions, atol=1e-12)
 
 
+def test_an_accelerator_plays_more_slots_side_by_side(monkeypatch):
+    module = sys.modules["droculo.simulator.simulate"]
+    monkeypatch.setattr(module.jax, "default_backend", lambda: "gpu")
+    algorithm = agent(50, "bandit", 0.3)
+    elsewhere = module.pieces(algorithm, 50, Record())[0].shape.at_once
+    monkeypatch.setattr(module.jax, "default_backend", lambda: "cpu")
+    assert elsewhere > module.pieces(algorithm, 50, Record())[0].shape.at_once == module.AT_ONCE
+
+
 def test_data_and_seeds_do_not_recompile():
     simulate(PROBLEM, agent(), RING, key=0)
     size = program(True)._cached._cache_size()

@@ -37,8 +37,10 @@ from droculo.simulator.trajectory import Ledger, Record, Spending, Trajectory
 
 #: A run is cut into about this many compiled pieces: the steps of the progress bar and of checkpoints.
 PIECES = 20
-#: Slots of a block are played side by side as long as their plays stay below this many numbers.
+#: Slots of a block are played side by side as long as their plays stay below this many numbers,
 AT_ONCE = 1 << 22
+#: and on an accelerator, where one slot after the other takes twice as long (benchmarks/accelerator.py).
+AT_ONCE_ELSEWHERE = 1 << 28
 
 
 class Piece(NamedTuple):
@@ -164,6 +166,11 @@ def _behaviour(problem: Problem, identities: NDArray[np.int64]) -> list[Array]:
     return corners + [problem.value(i, t, sum(corners[1:], corners[0]) / 3) for i, t in asked]
 
 
+def at_once() -> int:
+    """How many numbers of plays may be at hand."""
+    return AT_ONCE if jax.default_backend() == "cpu" else AT_ONCE_ELSEWHERE
+
+
 def pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
     """Equal stretches of full blocks, then the last and shorter block if there is one."""
     length = algorithm.block * algorithm.slot
@@ -171,7 +178,7 @@ def pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
     found = []
     if blocks:
         capacity = -(-blocks // PIECES)
-        shape = Shape(capacity, algorithm.block, 0, record, AT_ONCE)
+        shape = Shape(capacity, algorithm.block, 0, record, at_once())
         for first in range(0, blocks, capacity):
             number = min(capacity, blocks - first)
             found.append(Piece(shape, first * length, number, number * length))
@@ -180,7 +187,7 @@ def pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
         if short:  # a run that ends within a slot plays it as a longer run would, and forgets the rest
             short = min(algorithm.slot, algorithm.horizon - (rounds - short))
             slots, short = (slots + 1, 0) if short == algorithm.slot else (slots, short)
-        found.append(Piece(Shape(1, slots, short, record, AT_ONCE), blocks * length, 1, rest))
+        found.append(Piece(Shape(1, slots, short, record, at_once()), blocks * length, 1, rest))
     return found
 
 
