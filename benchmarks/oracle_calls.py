@@ -1,6 +1,6 @@
 """LOO calls and seconds against certified regret: the paper's oracle, ours, and exact projection, on seven kinds of set.
 
-.venv/bin/python benchmarks/oracle_calls.py            # about half an hour
+.venv/bin/python benchmarks/oracle_calls.py            # a quarter of an hour
 .venv/bin/python benchmarks/oracle_calls.py --quick
 
 N = 20 agents on a ring, about 20 coordinates. On sets in the unit box the functions are non-convex quadratics, the usual
