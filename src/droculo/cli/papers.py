@@ -64,7 +64,7 @@ def crossover(
 ) -> None:
     """Who is faster, projection or linear oracle.
 
-    Time DOBGA, which projects, against DROCULO, which asks a linear oracle, over growing dimensions; write crossover.md. Half an hour; what is finished is kept: the same command goes on where it stopped.
+    Time DOBGA, which projects, against DROCULO, which asks a linear oracle, over growing dimensions; write crossover.md. Ten minutes; what is finished is kept: the same command goes on where it stopped.
     """
     from droculo.experiments import measure_crossover
     from droculo.report import write_crossover
