@@ -270,7 +270,7 @@ def measure(quick: bool = False) -> Part:
         "`Droculo.published` but for the oracle, which is the corrective one on both sides: the paper's own takes very many "
         "LOO calls at these horizons. Constants, tolerance and estimator stay the paper's; the corrective oracle keeps the "
         "same contract and leaves x and y nearer to the true projection, so it can only favour them. After: the defaults.\n\n"
-        f'The default scales were chosen on problems marked "{CHOSEN}" (and nine more of the same families). Those marked "{VALIDATED}" '
+        f'The default scales were chosen on problems marked "{CHOSEN}" (and nine more). Those marked "{VALIDATED}" '
         "are new instances, some of them of families seen before, drawn when the scales had been settled.\n\n"
         f"Certified regret, from {SAMPLE.agents} agents and {SAMPLE.rounds} rounds, the same before and after:\n\n"
         f"{tables[0]}\n\n"

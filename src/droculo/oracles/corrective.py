@@ -38,7 +38,7 @@ def _places_for(x: Array) -> int:
     """`places`; on a GPU the power of two below, where one kernel can then run all loops (`kernel.fits`).
 
     That is one fewer than x can need; then the two lightest are merged. At d = 32 a block takes 2.4 ms with 32 places, 30 with 52,
-    outside of a kernel, and 8.5 with 64 (10^5 agents on an H200; benchmarks/accelerator.py), with as many LOO calls.
+    outside of a kernel, and 8.5 with 64 (10^5 agents on an H200; benchmarks/accelerator.py --places 32 52 64).
     """
     most, dim = places(x.shape[0]), x.shape[0]
     in_kernel = jax.default_backend() == "gpu" and x.dtype != np.float64 and dim & (dim - 1) == 0
@@ -90,8 +90,8 @@ class Corrective(InfeasibleProjection):
 
     When no place is left, who went without weight for longest makes room; if all have weight, the two lightest are
     merged into their mean, so that x itself never gets lost. `size` places, by default half as many again as coordinates
-    and four (at most 260; in a GPU's kernel a power of two); their inner products are most of an agent's state, so give very many agents of many
-    coordinates fewer. If rounding ends a projection before its tolerance is met, the memory begins anew with x.
+    and four (at most 260; in a GPU's kernel a power of two); their inner products are most of an agent's state, so give
+    very many agents of many coordinates fewer. If rounding ends a projection before its tolerance is met, the memory begins anew with x.
     """
 
     starts_from_x0: ClassVar[bool] = False
