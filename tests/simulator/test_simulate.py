@@ -9,6 +9,7 @@ import pytest
 from tests.designs import matchings
 
 from droculo import Droculo, Record, Scales, feedback, linearizations, networks, oracles, problems, sets, simulate
+from droculo.simulator import engine
 from droculo.simulator.compiling import program
 
 N = 4
@@ -124,6 +125,15 @@ def test_an_accelerator_plays_more_slots_side_by_side(monkeypatch):
     elsewhere = module.pieces(algorithm, 50, Record())[0].shape.at_once
     monkeypatch.setattr(module.jax, "default_backend", lambda: "cpu")
     assert elsewhere > module.pieces(algorithm, 50, Record())[0].shape.at_once == module.AT_ONCE
+
+
+@pytest.mark.parametrize("shape", [(4, 7, 5), (4, 7)])
+def test_how_an_accelerator_lays_shares_out_does_not_change_their_sum(monkeypatch, shape):
+    shares = jnp.arange(float(np.prod(shape))).reshape(shape)
+    monkeypatch.setattr(engine.jax, "default_backend", lambda: "gpu")
+    total = jax.jit(lambda shares: jax.vmap(lambda mine: engine._rows(mine).sum(axis=0))(shares))
+    assert ("LayoutConstraint" in total.lower(shares).as_text()) == (len(shape) == 3)
+    np.testing.assert_array_equal(total(shares), shares.sum(axis=1))
 
 
 def test_data_and_seeds_do_not_recompile():
