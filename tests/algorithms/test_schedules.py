@@ -106,6 +106,7 @@ def test_scales_multiply():
     [
         (A2, "full_information", 0.5, 30), (A2, "full_information", 1.0, 10), (A2, "semi_bandit", 0.5, 30),
         (A2, "two_point", 0.5, 90), (A2, "two_point", 1.0, 30), (A2, "zeroth_order", 0.5, 300), (A2, "bandit", 0.5, 300),
+        (A2, "zeroth_order", 1.0, 300), (A1, "bandit", 1.0, 300), (A2, "bandit", 0.8, 300),
         (CONCAVE, "semi_bandit", 0.5, 1.5), (CONCAVE, "semi_bandit", 1.0, 1.5), (CONCAVE, "two_point", 0.5, 10),
         (CONCAVE, "two_point", 1.0, 10), (CONCAVE, "bandit", 0.5, 100), (CONCAVE, "bandit", 1.0, 100 / 3),
         (A1, "semi_bandit", 0.5, 30), (A3, "full_information", 0.5, 30), (A4, "full_information", 0.5, 10),

@@ -23,13 +23,13 @@ class Scales:
 
     |                | gradients | two values | one value |
     |----------------|-----------|------------|-----------|
-    | A1, A2, A3     | 10 B      | 30 B       | 100 B     |
+    | A1, A2, A3     | 10 B      | 30 B       | 300       |
     | A4             | 10        |            |           |
     | concave, own   | 1.5       | 10         | 100 B / 3 |
 
     The theorems' G is the longest estimate that bounds allow; typical ones are shorter, and the noisier, the more so. But
     a concave function curves back, as A4's surrogate does even where f is linear, and long steps overshoot. An oracle that
-    does not remember follows long steps badly and dearly: with it 3, 30 and 300 for A1 to A4. `tolerance`: 0.01 where digits
+    does not remember follows long steps badly and dearly: with it 3 and 30 for gradients and two values of A1 to A4. `tolerance`: 0.01 where digits
     cost next to nothing, on a polytope with an oracle that remembers; 1 if the set is curved, where no memory is ever
     complete; 0.1 for an oracle that does not remember. How it was chosen: docs/results/scales.md; checked: performance.md there.
 
@@ -82,9 +82,11 @@ class Scales:
         B = 9.0 ** (1 - theta)
         if not link.up_concave:
             return {0: 1.5, 2: 10.0, 1: 100 * B / 3}[answers]
+        if answers == 1:
+            return 300.0
         if not (oracle is None or oracle.remembers):
-            return {0: 3.0, 2: 30.0, 1: 300.0}[answers]
-        return {0: 10.0, 2: 30.0, 1: 100.0}[answers] * (1.0 if link.bends else B)
+            return {0: 3.0, 2: 30.0}[answers]
+        return {0: 10.0, 2: 30.0}[answers] * (1.0 if link.bends else B)
 
     def tolerance_for(self, oracle: InfeasibleProjection | None, domain: Set) -> float:
         """The scale of the tolerance, by the default rule unless it was given; no oracle means the default one."""
