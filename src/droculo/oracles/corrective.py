@@ -37,7 +37,7 @@ def places(dim: int) -> int:
 def _places_for(x: Array) -> int:
     """`places`; on a GPU the power of two below, where one kernel can then run all loops (`kernel.fits`).
 
-    That is one fewer than x can need; then the two lightest are merged. At d = 32 a block takes 2.4 ms with 32 places, 30 with 52,
+    That is one fewer than x can need; then the two lightest are merged. At d = 32 a block takes 2.2 ms with 32 places, 30 with 52,
     outside of a kernel, and 8.5 with 64 (10^5 agents on an H200; benchmarks/accelerator.py --places 32 52 64).
     """
     most, dim = places(x.shape[0]), x.shape[0]
