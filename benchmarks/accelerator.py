@@ -9,12 +9,14 @@ N agents on a random 6-regular graph (three random cycles), d = 32, {0 <= x <= 1
 block, float32. "bytes" are the fewest that a block can move: every agent's state read and written once, its neighbours' y
 and its functions' data read once. They are compared with what a plain copy moves in the same time on the same device.
 
-Functions' data come in two ways: "computed" weights drift, and every one of them is a cosine (10^8 to a block at N = 10^5), so that
-a block computes more than it moves; "read" weights lie in memory, a table for each round, as those of applications do.
+Functions' data come in two ways: "computed" weights drift, every one a cosine of four numbers (10^8 to a block at N = 10^5); "read"
+weights lie in memory, a table for each round, as those of applications do.
 """
 
 import argparse
 import json
+import os
+import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -36,10 +38,11 @@ from droculo.simulator.inputs import cast
 from droculo.simulator.simulate import at_once
 
 DIM, BUDGET, BLOCK, DEGREE = 32, 8, 32, 6
+#: blocks before the first that is timed; the schedule is for twice as many
+WARM = 20
 #: of the corrective oracle's memory; at d = 32 a GPU's default is 32, a CPU's 52
 PLACES = (16, 32)
-#: a block on a GPU has to be within so many times what a copy of its bytes takes: with the default oracle, and with any where
-#: functions are read
+#: a block on a GPU has to be within so many times what a copy of its bytes takes
 DEFAULT, MOST = "corrective, 32 places", 5
 COMPUTED, READ = "computed", "read"
 
@@ -96,9 +99,9 @@ def _median(function, *args, repeats: int = 7) -> float:
 
 
 def per_block(played: Functions, network: Network, oracle, blocks: int) -> dict[str, float]:
-    """Milliseconds of a block, once the run has got going."""
+    """Milliseconds of a block, once the run has got going, by `blocks` of them."""
     problem = played.problem
-    total = 2 * blocks * BLOCK
+    total = 2 * WARM * BLOCK
     radius, bound = float(problem.set.radius), float(problem.setting.bounds.gradient)
     plan = Schedule(  # not the defaults, which may change: so figures of different times can be compared
         horizon=total, block=BLOCK, slot=1, step_size=3 * radius / (bound * np.sqrt(BLOCK * total)),
@@ -111,16 +114,16 @@ def per_block(played: Functions, network: Network, oracle, blocks: int) -> dict[
     shape = Shape(1, BLOCK, 0, Record(every=0), at_once())
     keys = jax.random.split(jax.random.key(0), 1)
 
-    def go(states, first):
-        return program(False)(world, shape, states, keys, jnp.asarray(first * BLOCK), jnp.asarray(blocks))
+    def go(states, first, number):
+        return program(False)(world, shape, states, keys, jnp.asarray(first * BLOCK), jnp.asarray(number))
 
     began = time.perf_counter()
-    states, _, _ = jax.block_until_ready(go(states, 0))
+    states, _, _ = jax.block_until_ready(go(states, 0, WARM))
     first = time.perf_counter() - began
     seconds = []
     for _ in range(3):
         began = time.perf_counter()
-        after, bill, _ = jax.block_until_ready(go(states, blocks))
+        after, bill, _ = jax.block_until_ready(go(states, WARM, blocks))
         seconds.append((time.perf_counter() - began) / blocks)
     n = network.n_agents
     state = sum(leaf.nbytes for leaf in jax.tree.leaves(states))
@@ -131,7 +134,7 @@ def per_block(played: Functions, network: Network, oracle, blocks: int) -> dict[
         "compile_seconds": first,
         "bytes": float(moved),
         "loo_calls": float(np.mean(np.asarray(bill.spent.loo_calls))) / blocks,
-        "unmet": float(np.mean(np.asarray(bill.spent.unmet))) / blocks,
+        "unmet": float(np.sum(np.asarray(bill.spent.unmet))),
         "feasible": bool(x.min() >= -1e-5 and x.max() <= 1 + 1e-5 and x.sum(axis=1).max() <= BUDGET + 1e-3),
     }
 
@@ -142,13 +145,22 @@ def save(found: dict, out: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     devices = json.loads(path.read_text())["devices"] if path.exists() else []
     devices = [other for other in devices if other["device"] != found["device"]] + [found]
-    rows, spent = [], {}
+    rows, spent, targets = [], {}, []
     for one in devices:
+        name, gpu = one["device"], one["device"] != "cpu"
         for row in one["rows"]:
             at = row["agents"], row["weights"], row["oracle"]
-            spent.setdefault(at, {})[one["device"]] = row["milliseconds"]
+            spent.setdefault(at, {})[name] = row["milliseconds"]
             share = row["milliseconds"] / row["copy_milliseconds"]
-            rows.append([one["device"], *at, row["milliseconds"], 1e-6 * row["bytes"], share])
+            speed = 1e-6 * row["bytes"] / row["milliseconds"]
+            ends = "all" if row["unmet"] == 0 else f"all but {row['unmet']:.0f}"
+            rows.append([name, *at, row["milliseconds"], 1e-6 * row["bytes"], speed, share, row["loo_calls"], ends])
+            if row["oracle"] == "none" or not gpu:
+                continue
+            which = f"{name}, N = {row['agents']}, {row['weights']}, {row['oracle']}"
+            targets.append(Target(f"projections that ended unmet, or x outside of K ({which})", _bad(row), at_most=0))
+            if row["oracle"] != "sharp" or row["weights"] == READ:
+                targets.append(Target(f"times what a copy of its bytes takes ({which})", share, at_most=MOST))
     ratios = [
         [*at, each["cpu"] / milliseconds]
         for at, each in spent.items()
@@ -156,27 +168,19 @@ def save(found: dict, out: Path) -> None:
         if device != "cpu" and "cpu" in each
     ]
     copies = "; ".join(f"{one['device']} {one['copy_bytes_per_second'] / 1e9:.0f} GB/s" for one in devices)
+    commands = "; ".join(f"{one['device']} ({one['host']}): `{one['command']}`" for one in devices)
     head = [
-        "device",
-        "N",
-        "weights",
-        "oracle",
-        "ms a block",
-        "MB that a block must move",
-        "times what a copy of them takes",
-    ]
+        "device", "N", "weights", "oracle", "ms a block", "MB that a block must move", "GB/s", "times what a copy takes", "LOO calls",
+        "tolerance met",
+    ]  # fmt: skip
     text = (
         "N agents, six neighbours each, d = 32, b = 8, 32 rounds to a block, gradients, float32. A plain copy "
-        f'moves: {copies}. Weights are "{COMPUTED}", each a cosine of its round (10^8 a block at N = 10^5), or "{READ}" from a table for every '
-        'round. "none" is a '
-        f"block without its oracle: 32 gradients of every agent, and the exchange. {DEFAULT} is a GPU's default.\n\n"
-        f"{table(head, rows)}\n\n{table(['N', 'weights', 'oracle', 'GPU against CPU (of the same machine)'], ratios)}"
+        f'moves: {copies}. Weights are "{COMPUTED}", each a cosine of its round (10^8 a block at N = 10^5), or "{READ}" from a table '
+        f'for every round. "none" is a block without its oracle: 32 gradients of every agent, and the exchange. {DEFAULT} is a GPU\'s '
+        f"default. On a GPU every row with an oracle has to be within {MOST} times a copy, but for sharp with computed weights, "
+        f"which is not: what takes so long there is in the row without an oracle. {commands}.\n\n"
+        f"{table(head, rows)}\n\n{table(['N', 'weights', 'oracle', 'GPU against the CPU above'], ratios)}"
     )
-    targets = [
-        Target(f"times what a copy of its bytes takes ({device}, N = {agents}, {way}, {oracle})", share, at_most=MOST)
-        for device, agents, way, oracle, _, _, share in rows
-        if device != "cpu" and (oracle == DEFAULT or (way == READ and oracle != "none"))
-    ]
     section = {
         "title": "Accelerator",
         "command": ".venv/bin/python benchmarks/accelerator.py --agents 100000 1000000 --out docs/results",
@@ -187,6 +191,11 @@ def save(found: dict, out: Path) -> None:
     }
     path.write_text(json.dumps(section, indent=1) + "\n")
     write_page(out)
+
+
+def _bad(row: dict) -> float:
+    """How many projections of the last stretch were not met; or one more than that if a decision is outside of K."""
+    return row["unmet"] + (not row["feasible"])
 
 
 def main() -> None:
@@ -212,11 +221,14 @@ def main() -> None:
                 print(
                     f"N={agents:>8} {way} {name:24s} {row['milliseconds']:9.3f} ms a block, {row['milliseconds'] / least:6.1f} "
                     f"times its bytes at copy speed ({least:.3f} ms); {row['loo_calls']:.2f} LOO calls, unmet "
-                    f"{row['unmet']:.4f}, feasible {row['feasible']}, first {row['compile_seconds']:.1f} s",
+                    f"{row['unmet']:.0f}, feasible {row['feasible']}, first {row['compile_seconds']:.1f} s",
                     flush=True,
                 )
     if given.out:
-        save({"device": device, "copy_bytes_per_second": speed, "rows": rows}, given.out)
+        command = " ".join([".venv/bin/python", "benchmarks/accelerator.py", *sys.argv[1:]])
+        host = f"{os.cpu_count()} cores"
+        found = {"device": device, "host": host, "command": command, "copy_bytes_per_second": speed, "rows": rows}
+        save(found, given.out)
 
 
 if __name__ == "__main__":
