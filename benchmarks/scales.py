@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
-from efficiency import CHOSEN, DIM, SAMPLE, N, Yardstick, signal, yardsticks
+from efficiency import CHOSEN, DIM, SAMPLE, N, Yardstick, largest, signal, yardsticks
 from targets import on_all_cores, table
 
 from droculo import Droculo, Scales, networks, problems, simulate
-from droculo.feedback import look_up
 from droculo.measure import certificate
 
 SETTINGS = ((4096, 0.5), (1024, 1.0))
@@ -35,7 +34,7 @@ class Kind(NamedTuple):
 
 KINDS = (
     Kind("Gradients", ("full information", "semi-bandit"), (1.0, 2.0, 3.0, 10.0, 30.0, 90.0)),
-    Kind("Two values", ("two-point",), (3.0, 10.0, 30.0, 90.0, 300.0)),
+    Kind("Two values", ("two-point",), (1.0, 3.0, 10.0, 30.0, 90.0, 300.0)),
     Kind("One value", ("zeroth order", "bandit"), (30.0, 100.0, 300.0, 900.0)),
 )
 
@@ -71,7 +70,7 @@ def scanned() -> list[Yardstick]:
         "water-filling, d = 12": water, "inventory, d = 6": stock, "pricing": prices, "free samples, karate club": samples,
         "mean field": spins, "NQP": bowls["A3"], "NQP (A4)": bowls["A4"], "planted cut": cut, "log det": sensors,
     }  # fmt: skip
-    # Inventories differ most: of seven the best step lay anywhere between 1 and above 3.
+    # Inventories differ most: the best step of one is too long for another.
     for seed, products, supplies in ((22, 6, 8), (23, 8, 6), (24, 10, 10), (25, 8, 8), (26, 6, 6)):
         drawn = problems.Inventory.random(agents=N, products=products, supplies=supplies, seed=seed)
         more[f"inventory {seed}, d = {supplies}"] = drawn
@@ -84,7 +83,7 @@ def curve(horizon: int, theta: float, steps: Sequence[float] | None, task: tuple
     index, model = task
     _, name, problem, _ = scanned()[index]
     asked, link, network = signal(model), problem.linearization, networks.connect(networks.ring(N))
-    allowed = min(theta, float(look_up(link, asked, 0.0).theta_max))
+    allowed = largest(problem, model, theta)
     keys = jax.random.split(jax.random.key(0), 4)
 
     def certified(step: float) -> float:
@@ -121,6 +120,8 @@ def main() -> None:
     parser.add_argument("--steps", type=float, nargs="+", help="scales of the step, instead of the ladder")
     parser.add_argument("--out", type=Path, help="a folder for the page scales.md")
     given = parser.parse_args()
+    if given.out and (given.names or given.steps):
+        parser.error("the page is of all problems and of the ladder: leave out --out, or names and --steps.")
     chosen = [k for k, y in enumerate(scanned()) if not given.names or any(part in y.name for part in given.names)]
     if not chosen:
         parser.error(
