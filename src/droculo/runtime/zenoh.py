@@ -24,7 +24,7 @@ AGAIN = 0.2
 #: seconds that a newcomer waits for further neighbours once somebody waits for it
 BRIEFLY = 2.0
 #: seconds without news after which processes that all start again take it that everybody knows where
-SETTLE = 0.4
+SETTLE = 1.0
 #: seconds that a finished process waits for its neighbours to finish
 GOODBYE = 5.0
 
