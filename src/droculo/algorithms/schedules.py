@@ -29,9 +29,10 @@ class Scales:
 
     The theorems' G is the longest estimate that bounds allow; typical ones are shorter, and the noisier, the more so. But
     a concave function curves back, as A4's surrogate does even where f is linear, and long steps overshoot. An oracle that
-    does not remember follows long steps badly and dearly: with it 3 and 30 for gradients and two values of A1 to A4. `tolerance`: 0.01 where digits
-    cost next to nothing, on a polytope with an oracle that remembers; 1 if the set is curved, where no memory is ever
-    complete; 0.1 for an oracle that does not remember. How it was chosen: docs/results/scales.md; checked: performance.md there.
+    does not remember follows long steps badly and dearly: with it 3 and 30 for gradients and two values of A1 to A4.
+    `tolerance`: 0.01 where digits cost next to nothing, on a polytope with an oracle that remembers; 1 if the set is
+    curved, where no memory is ever complete; 0.1 for an oracle that does not remember. How it was chosen:
+    docs/results/scales.md; checked: performance.md there.
 
     delta = scale * r * T^(-theta/4) must lie below r for T = 1 and theta = 0 too, hence 1/2.
     """
