@@ -30,12 +30,13 @@ from targets import Target, table
 
 from droculo import Droculo, Record, feedback, networks, oracles, problems
 from droculo.algorithms import Schedule
+from droculo.engine.block import Shape, World, begin
+from droculo.engine.compiling import program
+from droculo.engine.inputs import cast
+from droculo.engine.plan import at_once
 from droculo.networks import Network
 from droculo.problems.adversaries import Switching
-from droculo.simulator.compiling import program
-from droculo.simulator.engine import Shape, World, begin
-from droculo.simulator.inputs import cast
-from droculo.simulator.simulate import at_once
+from droculo.simulator.stretch import stretch
 
 DIM, BUDGET, BLOCK, DEGREE = 32, 8, 32, 6
 #: blocks before the first that is timed; the schedule is for twice as many
@@ -115,7 +116,9 @@ def per_block(played: Functions, network: Network, oracle, blocks: int) -> dict[
     keys = jax.random.split(jax.random.key(0), 1)
 
     def go(states, first, number):
-        return program(False)(world, shape, states, keys, jnp.asarray(first * BLOCK), jnp.asarray(number))
+        return program(stretch, quick=False)(
+            world, shape, states, keys, jnp.asarray(first * BLOCK), jnp.asarray(number)
+        )
 
     began = time.perf_counter()
     states, _, _ = jax.block_until_ready(go(states, 0, WARM))
@@ -134,7 +137,7 @@ def per_block(played: Functions, network: Network, oracle, blocks: int) -> dict[
         "compile_seconds": first,
         "bytes": float(moved),
         "loo_calls": float(np.mean(np.asarray(bill.spent.loo_calls))) / blocks,
-        "unmet": float(np.sum(np.asarray(bill.spent.unmet))),
+        "not_converged": float(np.sum(np.asarray(bill.spent.not_converged))),
         "feasible": bool(x.min() >= -1e-5 and x.max() <= 1 + 1e-5 and x.sum(axis=1).max() <= BUDGET + 1e-3),
     }
 
@@ -153,12 +156,14 @@ def save(found: dict, out: Path) -> list[str]:
             spent.setdefault(at, {})[name] = row["milliseconds"]
             share = row["milliseconds"] / row["copy_milliseconds"]
             speed = 1e-6 * row["bytes"] / row["milliseconds"]
-            ends = "all" if row["unmet"] == 0 else f"all but {row['unmet']:.0f}"
+            ends = "all" if row["not_converged"] == 0 else f"all but {row['not_converged']:.0f}"
             rows.append([name, *at, row["milliseconds"], 1e-6 * row["bytes"], speed, share, row["loo_calls"], ends])
             if row["oracle"] == "none" or not gpu:
                 continue
             which = f"{name}, N = {row['agents']}, {row['weights']}, {row['oracle']}"
-            targets.append(Target(f"projections that ended unmet, or x outside of K ({which})", _bad(row), at_most=0))
+            targets.append(
+                Target(f"projections that ended not_converged, or x outside of K ({which})", _bad(row), at_most=0)
+            )
             if row["oracle"] != "sharp" or row["weights"] == READ:
                 targets.append(Target(f"times what a copy of its bytes takes ({which})", share, at_most=MOST))
     ratios = [
@@ -185,18 +190,18 @@ def save(found: dict, out: Path) -> list[str]:
         "title": "Accelerator",
         "command": ".venv/bin/python benchmarks/accelerator.py --agents 100000 1000000 --out docs/results",
         "text": text,
-        "targets": [{"line": target.line, "met": target.met} for target in targets],
+        "targets": [{"line": target.line, "met": target.converged} for target in targets],
         "with": f"droculo {version('droculo')}",
         "devices": devices,
     }
     path.write_text(json.dumps(section, indent=1) + "\n")
     write_page(out)
-    return [target.line for target in targets if not target.met]
+    return [target.line for target in targets if not target.converged]
 
 
 def _bad(row: dict) -> float:
     """How many projections of the last stretch were not met; or one more than that if a decision is outside of K."""
-    return row["unmet"] + (not row["feasible"])
+    return row["not_converged"] + (not row["feasible"])
 
 
 def main() -> None:
@@ -212,17 +217,17 @@ def main() -> None:
     rows = []
     for agents in given.agents:
         network = six_neighbours(agents)
-        memories = {f"corrective, {size} places": oracles.Corrective(size=size) for size in given.places}
+        memories = {f"corrective, {size} places": oracles.ActiveSet(size=size) for size in given.places}
         for way in (COMPUTED, READ):
             played = functions(agents, way)
-            for name, oracle in ({"none": Nothing(), "sharp": oracles.Sharp()} | memories).items():
+            for name, oracle in ({"none": Nothing(), "sharp": oracles.FrankWolfe()} | memories).items():
                 row = per_block(played, network, oracle, given.blocks)
                 least = 1e3 * row["bytes"] / speed
                 rows.append({"agents": agents, "weights": way, "oracle": name, **row, "copy_milliseconds": least})
                 print(
                     f"N={agents:>8} {way} {name:24s} {row['milliseconds']:9.3f} ms a block, {row['milliseconds'] / least:6.1f} "
-                    f"times its bytes at copy speed ({least:.3f} ms); {row['loo_calls']:.2f} LOO calls, unmet "
-                    f"{row['unmet']:.0f}, feasible {row['feasible']}, first {row['compile_seconds']:.1f} s",
+                    f"times its bytes at copy speed ({least:.3f} ms); {row['loo_calls']:.2f} LOO calls, not_converged "
+                    f"{row['not_converged']:.0f}, feasible {row['feasible']}, first {row['compile_seconds']:.1f} s",
                     flush=True,
                 )
     if given.out:

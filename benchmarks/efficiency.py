@@ -22,7 +22,7 @@ from targets import Part, Target, on_all_cores, table
 
 from droculo import Droculo, Scales, feedback, networks, oracles, problems, simulate
 from droculo.feedback import look_up
-from droculo.measure import Sample, best_fixed, certificate, regret
+from droculo.measure import Sample, best_fixed_point, certificate, regret
 
 N, DIM, THETA = 8, 10, 0.5
 #: the certificate's: all eight functions of these rounds, the same rounds before and after
@@ -110,7 +110,7 @@ def yardsticks() -> list[Yardstick]:
         return made
 
     lowest = DIM - 1 + np.random.default_rng(3).uniform(0, 4, (N, DIM))
-    iid = problems.TopB(problems.Independent(lowest, lowest + 4, seed=3), 3, face=True)
+    iid = problems.TopB(problems.IIDWeights(lowest, lowest + 4, seed=3), 3, face=True)
     top_b = drawn(problems.TopB, 0, dim=DIM, budget=3)
     face = drawn(problems.TopB, 0, dim=DIM, budget=3, face=True)
     cut = drawn(problems.PlantedCut, 1, left=4, right=6)
@@ -130,7 +130,7 @@ def yardsticks() -> list[Yardstick]:
     new_sensors = drawn(problems.LogDetSensors, 31, sites=12, budget=4, concave=True)
     # From here on drawn when the scales had been settled.
     new_coverage = drawn(problems.Coverage, 31, dim=12, elements=40, budget=4, face=True)
-    tight = problems.Tight.random("A2", agents=N, pairs=5, seed=31)
+    tight = problems.WorstCase.random("A2", agents=N, pairs=5, seed=31)
     new_influence = problems.Influence.davis(agents=N, budget=4, seed=31)
     caves = problems.Revenue.on_graph(nx.connected_caveman_graph(3, 4), agents=N, budget=4, seed=31, case="A3")
     new_mutual = drawn(problems.MutualInformation, 31, sites=DIM, budget=4)
@@ -190,7 +190,7 @@ def before(problem: problems.Problem, model: str, horizon: int, theta: float) ->
     if isinstance(asked.signal, feedback.OnePoint):
         asked = eqx.tree_at(lambda f: f.signal, asked, feedback.OnePoint(control_variate=False))
     return Droculo.design(
-        problem.setting, asked, horizon=horizon, theta=theta, oracle=oracles.Corrective(), lean=False, even=False,
+        problem.setting, asked, horizon=horizon, theta=theta, oracle=oracles.ActiveSet(), lean=False, even=False,
         scales=Scales.theorem(),
     )  # fmt: skip
 
@@ -202,17 +202,17 @@ def after(problem: problems.Problem, model: str, horizon: int, theta: float) -> 
 def comparator(problem: problems.Problem, horizon: int) -> problems.Comparator:
     """The best fixed point. The functions of an NQP come in turn: what is earned in one turn is earned again and again."""
     if not isinstance(problem, problems.NQP):
-        return best_fixed(problem, horizon, N)
+        return best_fixed_point(problem, horizon, N)
     turn = problem.matrices.shape[1]
     assert horizon % turn == 0
-    found = best_fixed(problem, turn, N)
+    found = best_fixed_point(problem, turn, N)
     return found._replace(total=found.total * horizon / turn, gap=found.gap * horizon / turn)
 
 
 def read(problem: problems.Problem, agent: Droculo, best: problems.Comparator) -> Reading:
     horizon = agent.horizon
     keys = jax.random.split(jax.random.key(0), 2 if horizon >= 2**16 else 4)
-    run = simulate(problem, agent, networks.connect(networks.ring(N)), key=keys, progress=False)
+    run = simulate(problem, agent, networks.from_graph(networks.ring(N)), key=keys, progress=False)
     bound = certificate(problem, run, sample=SAMPLE).bound.mean(axis=1)
     found = regret(problem, run, comparator=best, at=[horizon])
     return Reading(bound / horizon, found.total.mean(axis=1) / horizon, found.rewards.mean(axis=1) / horizon)

@@ -4,7 +4,7 @@
 .venv/bin/python benchmarks/exchange.py --quick    # T = 256, two networks
 
 N = 8 agents, theta = 1/2, the same seeds for both. The default oracle keeps a memory of its own and does not use the x it is
-given, so there the two should agree exactly; `oracles.Sharp` starts from that x, and shows what the exchange really costs.
+given, so there the two should agree exactly; `oracles.FrankWolfe` starts from that x, and shows what the exchange really costs.
 """
 
 import argparse
@@ -33,7 +33,7 @@ REPRESENTATIVE = [
     ("A1", "bandit"),
     ("A3", "two-point"),
 ]
-ORACLES = {"corrective": oracles.Corrective(), "sharp": oracles.Sharp()}
+ORACLES = {"corrective": oracles.ActiveSet(), "sharp": oracles.FrankWolfe()}
 
 
 class Row(NamedTuple):
@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
 
 def compare(case: str, model: str, network: str, oracle: str, horizon: int) -> Row:
-    problem, linked = CASES[case], networks.connect(NETWORKS[network])
+    problem, linked = CASES[case], networks.from_graph(NETWORKS[network])
     signal = getattr(feedback, model.replace(" ", "_").replace("-", "_"))()
     keys = jax.random.split(jax.random.key(0), SEEDS)
     bounds, sent = [], []

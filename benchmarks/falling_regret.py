@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--first", action="store_true", help="first-order feedback only")
     parser.add_argument("--seeds", type=int, default=4)
     given = parser.parse_args()
-    network = networks.connect(networks.ring(N))
+    network = networks.from_graph(networks.ring(N))
     keys = jax.random.split(jax.random.key(0), given.seeds)
     print(f"{'case':<9}{'feedback':<18}" + "".join(f"{f'T={T}':>12}" for T in HORIZONS))
     for (case, model), row in feedback.TABLE_1.items():

@@ -20,9 +20,13 @@ def main() -> None:
     given = parser.parse_args()
     began = time.perf_counter()
     problem = problems.TopB.random(agents=given.agents, dim=20, budget=5, seed=0)
-    network = networks.connect(networks.random_regular(given.agents, 6))
+    network = networks.from_graph(networks.random_regular(given.agents, 6))
     agent = Droculo.design(
-        problem.setting, feedback.full_information(), horizon=given.horizon, theta=given.theta, oracle=oracles.Sharp()
+        problem.setting,
+        feedback.full_information(),
+        horizon=given.horizon,
+        theta=given.theta,
+        oracle=oracles.FrankWolfe(),
     )
     made = time.perf_counter()
     print(

@@ -34,7 +34,7 @@ from droculo import Droculo, Scales, feedback, linearizations, measure, networks
 AGENTS = 20
 #: functions that an agent goes through, one a round
 KINDS = 64
-NETWORK = networks.connect(networks.ring(AGENTS))
+NETWORK = networks.from_graph(networks.ring(AGENTS))
 SAMPLE = measure.Sample(agents=AGENTS, functions=AGENTS, rounds=1024)
 #: by name, from a seed (which matters where something is drawn)
 RING_SETS: dict[str, Callable[[int], sets.Set]] = {
@@ -152,7 +152,7 @@ def run(
     return Point(calls / float(out.ledger.exchanges.mean()), calls, bound / horizon, seconds)
 
 
-OURS, PAPER = oracles.Corrective(), oracles.Paper(limit=20_000)
+OURS, PAPER = oracles.ActiveSet(), oracles.PaperFrankWolfe(limit=20_000)
 
 
 def default(name: str, theta: float, adversary: Adversary = rough) -> float:

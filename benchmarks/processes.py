@@ -45,15 +45,15 @@ def in_a_run(transport_to: Callable[[Any], Any], me: int, quick: bool) -> tuple[
     """Microseconds of an exchange from compiled code, and of a whole block."""
     from droculo import Record, networks, problems
     from droculo.algorithms import DMFW, DOBGA
-    from droculo.runtime import place_of, split, take_part
+    from droculo.runtime import assign_agents, partition, run_process
 
     problem = problems.TopB.random(agents=2, dim=D, budget=3, seed=0)
-    pair = networks.connect(networks.path(2))
-    place = place_of(pair, split(2, 2), me)
+    pair = networks.from_graph(networks.path(2))
+    place = partition(pair, assign_agents(2, 2), me)
 
     def seconds_a_block(algorithm: Any) -> float:
         ends: list[float] = []
-        take_part(
+        run_process(
             problem, algorithm, pair, place, transport_to(place), key=0, record=Record(every=0), quick=False,
             progress=lambda done, rounds: ends.append(time.perf_counter()),
         )  # fmt: skip
@@ -129,18 +129,18 @@ def many_agents(quick: bool) -> dict[str, float]:
     from mpi4py import MPI
 
     from droculo import Droculo, Record, feedback, networks, oracles, problems
-    from droculo.runtime import MPITransport, place_of, split, take_part
+    from droculo.runtime import MPITransport, assign_agents, partition, run_process
 
     world, agents, d = MPI.COMM_WORLD, 1000 if quick else 10_000, 20
     problem = problems.TopB.random(agents=agents, dim=d, budget=5, seed=0)
-    network = networks.connect(networks.random_regular(agents, 6))
+    network = networks.from_graph(networks.random_regular(agents, 6))
     algorithm = Droculo.design(
-        problem.setting, feedback.full_information(), horizon=1024, theta=0.5, oracle=oracles.Sharp()
+        problem.setting, feedback.full_information(), horizon=1024, theta=0.5, oracle=oracles.FrankWolfe()
     )
-    place = place_of(network, split(agents, world.Get_size()), world.Get_rank())
+    place = partition(network, assign_agents(agents, world.Get_size()), world.Get_rank())
     waiting = Waiting(MPITransport(world, place.neighbours))
     ends: list[float] = []
-    part = take_part(
+    part = run_process(
         problem, algorithm, network, place, waiting.transport, key=0, record=Record(every=0), quick=False,
         progress=lambda done, rounds: ends.append(time.perf_counter()),
     )  # fmt: skip
@@ -177,9 +177,9 @@ def _job(what: str, quick: bool) -> dict[str, float]:
     """Two processes of this script; the first one's last line is its answer."""
     own = [sys.executable, str(Path(__file__)), "--worker", what, *(["--quick"] if quick else [])]
     if what == "zenoh":
-        from droculo.experiments.over_zenoh import Field
+        from droculo.experiments.over_zenoh import Deployment
 
-        where = json.dumps(Field.loopback(2).endpoints)
+        where = json.dumps(Deployment.loopback(2).endpoints)
         second = subprocess.Popen([*own, "--me", "1", "--where", where], stdout=subprocess.DEVNULL)
         said = subprocess.run([*own, "--me", "0", "--where", where], capture_output=True, text=True, check=True).stdout
         second.wait()

@@ -82,7 +82,7 @@ def curve(horizon: int, theta: float, steps: Sequence[float] | None, task: tuple
     """That of one problem, by its place in the list, with one feedback."""
     index, model = task
     _, name, problem, _ = scanned()[index]
-    asked, link, network = signal(model), problem.linearization, networks.connect(networks.ring(N))
+    asked, link, network = signal(model), problem.linearization, networks.from_graph(networks.ring(N))
     allowed = largest(problem, model, theta)
     keys = jax.random.split(jax.random.key(0), 4)
 

@@ -29,7 +29,7 @@ def design(agents: int, dim: int, horizon: int, theta: float, oracle: Any = None
     problem = problems.TopB.random(agents=agents, dim=dim, budget=max(1, dim // 4), seed=0)
     graph = networks.ring(agents) if agents < 1000 else networks.random_regular(agents, 6)
     agent = Droculo.design(problem.setting, feedback.full_information(), horizon=horizon, theta=theta, oracle=oracle)
-    return problem, agent, networks.connect(graph)
+    return problem, agent, networks.from_graph(graph)
 
 
 def seconds_of(function: Callable[[], Any]) -> float:

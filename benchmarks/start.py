@@ -23,7 +23,7 @@ from droculo import Droculo, feedback, keep_compiled, networks, problems, simula
 keep_compiled()
 problem = problems.TopB.random(agents=8, dim=10, budget=3, seed=0)
 agent = Droculo.design(problem.setting, feedback.bandit(), horizon=1024, theta=0.5)
-simulate(problem, agent, networks.connect(networks.ring(8)), key=0, progress=False)
+simulate(problem, agent, networks.from_graph(networks.ring(8)), key=0, progress=False)
 print(time.perf_counter() - began)
 """
 

@@ -8,13 +8,13 @@ AGENTS, HORIZON, SEEDS = 4, 1024, 3
 
 exact = problems.TopB.random(agents=AGENTS, dim=5, budget=2, seed=0)  # monotone, on a set with 0: case A2
 noisy = problems.Noisy(exact, value=1.0)  # every answer is off by up to 1
-network = networks.connect(networks.complete(AGENTS))
+network = networks.from_graph(networks.complete(AGENTS))
 keys = jax.random.split(jax.random.key(0), SEEDS)
 
 
 def main() -> None:
-    best = measure.best_fixed(exact, HORIZON, AGENTS).total / HORIZON
-    alpha = float(exact.linearization.on(exact.set).alpha)  # the share of the optimum that theory promises here
+    best = measure.best_fixed_point(exact, HORIZON, AGENTS).total / HORIZON
+    alpha = float(exact.linearization.for_set(exact.set).alpha)  # the share of the optimum that theory promises here
     print(f"the best fixed point earns {best:.2f} a round; {alpha:.2f} of that is promised in the long run")
     for name, problem in (("exact", exact), ("noisy", noisy)):
         for model in (feedback.bandit(), feedback.two_point()):

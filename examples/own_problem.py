@@ -26,7 +26,7 @@ def main() -> None:
     problem = Advertising(np.random.default_rng(0).uniform(0, 1, (6, 20, 4)) * [0.9, 0.6, 0.3, 0.1])
     check_problem(problem)
     agent = Droculo.design(problem.setting, feedback.bandit(), horizon=3000, theta=0.5)
-    run = simulate(problem, agent, networks.connect(networks.ring(6)), key=0)
+    run = simulate(problem, agent, networks.from_graph(networks.ring(6)), key=0)
     print("spending per channel after 3000 days of watching sales:", np.round(run.decisions[-1].mean(axis=0), 2))
 
 

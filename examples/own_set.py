@@ -41,7 +41,7 @@ def main() -> None:
         value_bound=40.0,
     )
     agent = Droculo.design(problem.setting, feedback.semi_bandit(), horizon=1000, theta=0.5)
-    run = simulate(problem, agent, networks.connect(networks.ring(5)), key=0)
+    run = simulate(problem, agent, networks.from_graph(networks.ring(5)), key=0)
     print("the ellipsoid's point nearest to (2, 2, 2), as agent 0 sees it:", np.round(run.actions[-1, 0], 3))
 
 

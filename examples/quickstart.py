@@ -11,7 +11,7 @@ AGENTS, HORIZON, THETA, SEEDS = 8, 1024, 0.5, 4
 
 # Eight agents on a ring share the b = 3 best of ten options; whose worth drifts, and differs from agent to agent.
 problem = problems.TopB.random(agents=AGENTS, dim=10, budget=3, seed=0)
-network = networks.connect(networks.ring(AGENTS))
+network = networks.from_graph(networks.ring(AGENTS))
 keys = jax.random.split(jax.random.key(0), SEEDS)
 
 models = [

@@ -10,12 +10,12 @@ import sys
 import numpy as np
 
 from droculo import Droculo, Scales, feedback, linearizations, networks, sets
-from droculo.experiments import Field
+from droculo.experiments import Deployment
 from droculo.linearizations import Bounds, Setting
 from droculo.runtime import Agent, ZenohTransport
 
 N, T = 4, 800
-NETWORK = networks.connect(networks.ring(N))
+NETWORK = networks.from_graph(networks.ring(N))
 SETTING = Setting(sets.Box([0.0] * 3, [1.0] * 3), linearizations.Concave(), Bounds(gradient=4.0, value=3.0))
 
 
@@ -40,7 +40,7 @@ def be_an_agent(me: int, endpoints: dict[int, str], taste: np.ndarray) -> np.nda
 
 def main() -> None:
     tastes = np.random.default_rng(1).uniform(0, 1, (N, 3))
-    endpoints = json.dumps(Field.loopback(N).endpoints)
+    endpoints = json.dumps(Deployment.loopback(N).endpoints)
     agents = [
         subprocess.Popen(
             [sys.executable, __file__, str(me), endpoints], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

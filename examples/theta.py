@@ -7,7 +7,7 @@ from droculo import Droculo, feedback, measure, networks, problems, simulate
 AGENTS, HORIZON = 6, 256
 
 problem = problems.TopB.random(agents=AGENTS, dim=8, budget=3, seed=0)
-network = networks.connect(networks.ring(AGENTS))
+network = networks.from_graph(networks.ring(AGENTS))
 
 
 def main() -> None:

@@ -23,10 +23,10 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 
 @pytest.fixture(autouse=True)
 def _room_for_programs():
-    from droculo.simulator.room import make_room  # JAX reads the flags when it is first used
+    from droculo.engine.memory_maps import clear_caches_if_needed  # JAX reads the flags when it is first used
 
     yield
-    make_room()
+    clear_caches_if_needed()
 
 
 class ByProgram(LoadScopeScheduling):

@@ -19,7 +19,7 @@ PAIRS = [
     for model in (*FIRST_ORDER, "zeroth_order", "bandit", "two_point")
     if case != "A4" or model in FIRST_ORDER
 ]
-RING = networks.connect(networks.ring(N))
+RING = networks.from_graph(networks.ring(N))
 
 
 def _planted():
@@ -30,9 +30,9 @@ def _planted():
     matrices = factors @ factors.transpose(0, 2, 1)
     low, high = rng.uniform(0, 0.5, (2, N, 6))
     high += low
-    waves = problems.Waves.random(1, 4, low=0.2, high=1.0, swing=1.0, seed=5)
+    waves = problems.PeriodicWeights.random(1, 4, low=0.2, high=1.0, swing=1.0, seed=5)
     return {
-        "coverage A2, i.i.d.": problems.Coverage(problems.Independent(low, high, seed=1), covers, 2),
+        "coverage A2, i.i.d.": problems.Coverage(problems.IIDWeights(low, high, seed=1), covers, 2),
         "coverage A1, against a follower": problems.Coverage(
             problems.Switching.against_a_follower(low, high[:, ::-1], every=4), covers, 2, face=True
         ),
@@ -45,7 +45,8 @@ def _planted():
         "revenue": problems.Revenue.karate(agents=N, budget=2),
         "influence": problems.Influence.davis(agents=N),
         **{
-            f"tight {case}": problems.Tight.random(case, agents=N, pairs=2, seed=3) for case in ("A1", "A2", "A3", "A4")
+            f"tight {case}": problems.WorstCase.random(case, agents=N, pairs=2, seed=3)
+            for case in ("A1", "A2", "A3", "A4")
         },
     }
 
@@ -71,7 +72,12 @@ def design_for(problem, model, **options):
     """
     first = model in FIRST_ORDER
     scales = Scales(step=20.0 if first else 60.0, tolerance=0.1)
-    settings = {"horizon": T, "theta": 0.6, "scales": scales, "oracle": None if first else oracles.Sharp()} | options
+    settings = {
+        "horizon": T,
+        "theta": 0.6,
+        "scales": scales,
+        "oracle": None if first else oracles.FrankWolfe(),
+    } | options
     return Droculo.design(problem.setting, getattr(feedback, model)(), **settings)
 
 

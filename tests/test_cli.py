@@ -249,7 +249,7 @@ def test_list_names_everything(capsys):
         assert all(f"\n {name} " in shown for name in names)
     for name in ("Simplex", "Polytope", "SpanningTrees", "budget", "from_oracle"):
         assert f"\n {name} " in shown
-    assert 'oracle = "corrective"' in shown
+    assert 'oracle = "active-set"' in shown
 
 
 def test_plan_keeps_within_the_budget(capsys):

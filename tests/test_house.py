@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "droculo"
 #: from the bottom up: a room may use those before it
 ROOMS = [
     "precision", "expect", "later", "cache", "pictures", "sets", "networks", "linearizations", "feedback", "oracles", "problems",
-    "algorithms", "simulator", "runtime", "measure", "gallery", "testing", "experiments", "report", "cli", "__main__",
+    "algorithms", "engine", "simulator", "runtime", "measure", "gallery", "testing", "experiments", "report", "cli", "__main__",
 ]  # fmt: skip
 #: what an agent must not know of
 FORBIDDEN = {"algorithms": {"networks", "problems"}, "sets": {"networks"}, "networks": {"sets"}}
@@ -54,7 +54,7 @@ def test_every_room_is_listed():
 
 def test_the_public_surface():
     assert set(droculo.__all__) == {
-        "Anytime", "Checkpoint", "Droculo", "Plays", "Record", "Scales", "Trajectory", "feedback", "keep_compiled", "linearizations",
+        "Anytime", "Checkpoint", "Droculo", "History", "Record", "Scales", "Trajectory", "feedback", "keep_compiled", "linearizations",
         "measure", "networks", "oracles", "problems", "sets", "simulate",
     }  # fmt: skip
     from droculo import testing

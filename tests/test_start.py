@@ -30,7 +30,7 @@ problem = problems.from_function(
     gradient_bound=4.0, value_bound=6.0, agents=2,
 )
 agent = Droculo.design(problem.setting, feedback.semi_bandit(), horizon=16, theta=0.5, scales=Scales(step=9.0))
-run = simulate(problem, agent, networks.connect(networks.ring(2)), key=0, progress=False)
+run = simulate(problem, agent, networks.from_graph(networks.ring(2)), key=0, progress=False)
 assert run.ledger.loo_calls.sum() > 0
 digest = hashlib.sha256(run.actions.tobytes()).hexdigest()
 print(json.dumps(dict(seen) | {{"actions": digest}}))

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from droculo import Droculo, linearizations, networks, oracles, problems
 from droculo.oracles.corrective import SHARE, places
-from droculo.problems.adversaries import Waves
+from droculo.problems.adversaries import PeriodicWeights
 from droculo.problems.planted import TopB
 
 Floats = NDArray[np.float64]
@@ -44,13 +44,13 @@ class Job:
 
     @classmethod
     def of(cls, problem: problems.Problem, agent: Droculo, network: networks.Network) -> Job:
-        if not isinstance(problem, TopB) or problem.set.bases or not isinstance(problem.weights, Waves):
-            raise ValueError("the baselines play TopB on {sum x <= b} against Waves; got another problem.")
+        if not isinstance(problem, TopB) or problem.set.bases or not isinstance(problem.weights, PeriodicWeights):
+            raise ValueError("the baselines play TopB on {sum x <= b} against PeriodicWeights; got another problem.")
         if not isinstance(agent.link, linearizations.MonotoneOrigin) or agent.feedback.name != "full information":
             raise ValueError(
                 f"the baselines ask for gradients anywhere in case A2; got {agent.link.case}, {agent.feedback.name}."
             )
-        if not isinstance(agent.oracle, oracles.Corrective) or not isinstance(network, networks.Fixed):
+        if not isinstance(agent.oracle, oracles.ActiveSet) or not isinstance(network, networks.Fixed):
             raise ValueError("the baselines know the corrective oracle and a network with fixed links only.")
         dim, eps, radius = problem.set.dim, float(agent.tolerance), float(problem.set.radius)
         ulp = float(np.finfo(np.float64).eps)

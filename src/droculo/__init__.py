@@ -9,7 +9,8 @@ import os
 from droculo import feedback, linearizations, measure, networks, oracles, problems, sets
 from droculo.algorithms import Anytime, Droculo, Scales
 from droculo.cache import keep_compiled
-from droculo.simulator import Checkpoint, Plays, Record, Trajectory, simulate
+from droculo.engine import History, Record, Trajectory
+from droculo.simulator import Checkpoint, simulate
 
 __version__ = "0.1.0"
 
@@ -17,7 +18,7 @@ __all__ = [
     "Anytime",
     "Checkpoint",
     "Droculo",
-    "Plays",
+    "History",
     "Record",
     "Scales",
     "Trajectory",

@@ -42,7 +42,7 @@ def test_a_run_may_end_within_a_slot(rounds):
 def test_every_phase_is_a_run_of_its_own_against_what_the_problem_has_become():
     run = simulate(PROBLEM, ANYTIME, RING, key=4, rounds=50)
     key = jax.random.fold_in(jax.random.key(4), 1)  # the second phase: 18 rounds from round 9 on
-    alone = simulate(problems.Delayed(PROBLEM, 9), design(18), RING, key=key)
+    alone = simulate(problems.Shifted(PROBLEM, 9), design(18), RING, key=key)
     np.testing.assert_array_equal(run.actions[9:27], alone.actions)
 
 
@@ -95,4 +95,4 @@ def test_refusals():
     with pytest.raises(TypeError, match="what design returns must be a Algorithm"):
         Anytime(lambda T: T).phases(10)
     with pytest.raises(ValueError, match="not earlier"):
-        problems.Delayed(PROBLEM, -1)
+        problems.Shifted(PROBLEM, -1)

@@ -29,13 +29,15 @@ def test_lean_exchange_sends_half():
     assert agent.payload == PROBLEMS["A2"].set.dim == design("A2", "full_information", lean=False).payload / 2
 
 
-@pytest.mark.parametrize(("oracle", "lean"), [(None, True), (oracles.Sharp(), False), (oracles.Paper(), False)])
+@pytest.mark.parametrize(
+    ("oracle", "lean"), [(None, True), (oracles.FrankWolfe(), False), (oracles.PaperFrankWolfe(), False)]
+)
 def test_x_is_sent_where_the_oracle_starts_from_it(oracle, lean):
     assert design("A2", "full_information", oracle=oracle).lean is lean
 
 
 def test_the_papers_oracle():
-    check_algorithm(PROBLEMS["A3"], design("A3", "semi_bandit", oracle=oracles.Paper()), RING)
+    check_algorithm(PROBLEMS["A3"], design("A3", "semi_bandit", oracle=oracles.PaperFrankWolfe()), RING)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +62,6 @@ def test_the_check_notices_a_false_bill():
 def test_the_check_notices_an_infeasible_query():
     """The query as printed in the paper, z x, with its ball: outside of K for a shrunk set."""
     agent = design("A2", "bandit", scales=Scales(delta=0.9))
-    printed = eqx.tree_at(lambda a: a.link.origin, agent, np.zeros(5))
+    printed = eqx.tree_at(lambda a: a.link.least_element, agent, np.zeros(5))
     with pytest.raises(ValueError, match=r"actions and queries between rounds .* lie outside"):
         check_algorithm(PROBLEMS["A2"], printed, RING)

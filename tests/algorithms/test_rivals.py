@@ -35,7 +35,7 @@ def test_the_projecting_and_separating_ones_cover_every_case(case):
         DecBFTRL.design(problem.setting, horizon=200, mixing_rate=RING.mixing_rate),
     ):
         run = simulate(problem, agent, RING, key=0)
-        assert measure.infeasible(problem.set, run) == 0
+        assert measure.count_infeasible(problem.set, run) == 0
         earned = measure.rewards(problem, run).mean(axis=1)
         assert earned[-50:].mean() > earned[:10].mean(), "nothing was learned"
 
@@ -75,7 +75,7 @@ def test_other_kinds_of_random_keys():
 
 def test_one_agent_and_one_round():
     problem = problems.TopB.random(agents=1, dim=4, budget=1, seed=0)
-    alone = networks.connect(networks.single())
+    alone = networks.from_graph(networks.single())
     for agent in (
         DMFW.design(problem.setting, horizon=1),
         MonoDMFW.design(problem.setting, horizon=1),

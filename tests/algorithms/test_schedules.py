@@ -124,7 +124,7 @@ def test_one_rule_for_the_default_scales(problem, model, theta, step):
 def test_long_steps_would_overshoot_where_the_default_does_not():
     problem = problems.Pricing.random(stores=3, products=6, seed=0)
     assert problem.linearization.case == "A4"
-    network = networks.connect(networks.ring(3))
+    network = networks.from_graph(networks.ring(3))
 
     def certified(scales):
         agent = design(problem, "full_information", 1024, 0.5, scales=scales)
@@ -136,7 +136,7 @@ def test_long_steps_would_overshoot_where_the_default_does_not():
 
 def test_careful_steps_for_an_oracle_that_does_not_remember():
     steps = {"full_information": (3, 1.5), "two_point": (30, 10), "bandit": (300, 100)}
-    for oracle, (model, both) in itertools.product((oracles.Paper(), oracles.Sharp()), steps.items()):
+    for oracle, (model, both) in itertools.product((oracles.PaperFrankWolfe(), oracles.FrankWolfe()), steps.items()):
         for problem, step in zip((A2, CONCAVE), both, strict=True):
             ours = design(problem, model, 1024, 0.5, oracle=oracle)
             theirs = design(problem, model, 1024, 0.5, scales=Scales.theorem())
@@ -145,10 +145,12 @@ def test_careful_steps_for_an_oracle_that_does_not_remember():
 
 def test_tolerance_where_digits_are_dear():
     ball, box, rule = sets.L2Ball(3), sets.Box([0.0], [1.0]), Scales()
-    assert rule.tolerance_for(oracles.Corrective(), ball) == 1
+    assert rule.tolerance_for(oracles.ActiveSet(), ball) == 1
     assert rule.tolerance_for(None, sets.Product(ball, box)) == 1
     assert rule.tolerance_for(None, box) == 0.01
-    assert rule.tolerance_for(oracles.Paper(), box) == rule.tolerance_for(oracles.Paper(), ball) == 0.1
+    assert (
+        rule.tolerance_for(oracles.PaperFrankWolfe(), box) == rule.tolerance_for(oracles.PaperFrankWolfe(), ball) == 0.1
+    )
     assert rule.tolerance_for(None, sets.NuclearBall(2, 3)) == rule.tolerance_for(None, sets.Shrunk(ball, 0.1)) == 1
     assert rule.tolerance_for(None, sets.L2Ball(1)) == rule.tolerance_for(None, sets.L1Ball(3)) == 0.01
     own = {"center": [0.0, 0.0], "inner_radius": 1.0, "subspace": sets.Full(2)}
@@ -165,7 +167,7 @@ def test_a_class_of_ones_own_may_say_that_it_is_up_concave():
 
 def test_the_paper_as_it_stands():
     agent = Droculo.published(A2.setting, feedback.bandit(), horizon=256, theta=0.5)
-    assert isinstance(agent.oracle, oracles.Paper)
+    assert isinstance(agent.oracle, oracles.PaperFrankWolfe)
     assert not agent.lean
     assert not agent.even
     assert not agent.feedback.signal.control_variate
@@ -268,8 +270,8 @@ def test_errors(make, message):
         (lambda: design(A2, "bandit", None, 0.5), "horizon must be a .*; got NoneType"),
         (lambda: design(A2, "bandit", 10, 0.5, scales=2.0), "scales must be a Scales or NoneType; got float"),
         (
-            lambda: design(A2, "bandit", 10, 0.5, oracle=oracles.Sharp),
-            "oracle must be a .*; got the class Sharp itself",
+            lambda: design(A2, "bandit", 10, 0.5, oracle=oracles.FrankWolfe),
+            "oracle must be a .*; got the class FrankWolfe itself",
         ),
         (lambda: Scales(step="2"), "the scale of step must be a .*; got str"),
         (

@@ -32,6 +32,6 @@ def test_regret_per_round_falls(name):
     per_round = []
     for horizon in (2**8, 2**12):
         agent = Droculo.design(problem.setting, getattr(feedback, model)(), horizon=horizon, theta=0.5)
-        run = simulate(problem, agent, networks.connect(networks.ring(N)), key=0, progress=False)
+        run = simulate(problem, agent, networks.from_graph(networks.ring(N)), key=0, progress=False)
         per_round.append(np.mean(measure.regret(problem, run).total) / horizon)
     assert per_round[1] < per_round[0]

@@ -12,7 +12,7 @@ from droculo.problems import TopB
 from droculo.report import number, write_compare
 
 N, D, T = 3, 4, 32
-RING = networks.connect(networks.ring(N))
+RING = networks.from_graph(networks.ring(N))
 INNER = round(T**0.5)
 METHODS = {
     "DROCULO, theta = 1/2", "DROCULO, theta = 1", "DROCULO as published, theta = 1/2", "DROCULO, semi-bandit, theta = 1/2",

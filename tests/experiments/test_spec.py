@@ -103,7 +103,7 @@ def test_code_of_ones_own_is_what_its_text_is_now(tmp_path):
 def test_things_of_ones_own_that_are_made_already(tmp_path):
     (tmp_path / "made_already.py").write_text(
         "import networkx as nx\nfrom droculo import networks, problems, sets\nfrom droculo.linearizations import Concave\n\n"
-        "roads = nx.cycle_graph(3)\nlinked = networks.connect(networks.path(3))\n"
+        "roads = nx.cycle_graph(3)\nlinked = networks.from_graph(networks.path(3))\n"
         "box = problems.from_black_box(lambda i, t, x: float(x.sum()), sets.budget(3, 1), Concave(), gradient_bound=2.0, "
         "value_bound=3.0)\n\n\ndef broken():\n    return {}['x']\n"
     )
@@ -181,7 +181,7 @@ def test_wrong_specs_are_one_sentence_with_a_line(text, said, tmp_path):
 def test_a_set_without_the_origin_in_case_a2(tmp_path):
     (tmp_path / "off_the_origin.py").write_text(
         "import droculo.problems as p\nfrom droculo import sets\nfrom droculo.linearizations import MonotoneOrigin\n\n"
-        "posed = p.from_function(lambda i, t, x: x.sum(), sets.budget_face(4, 2), MonotoneOrigin(), "
+        "posed = p.from_function(lambda i, t, x: x.sum(), sets.fixed_budget(4, 2), MonotoneOrigin(), "
         "gradient_bound=2.0, value_bound=4.0)\n"
     )
     text = 'problems = "off_the_origin:posed"\nnetworks = {name = "ring", agents = 3}\nhorizons = 9\nalgorithms = "droculo"'
@@ -228,7 +228,7 @@ def test_every_problem_of_the_catalogue_is_made(name):
     problem = problem_of(Choice("problem", name, ()), Path())
     assert problem.agents
     assert problem.set.dim
-    case = problem.linearization.on(problem.set).case
+    case = problem.linearization.for_set(problem.set).case
     assert case in PROBLEMS[name].about, "its one line names its case"
 
 

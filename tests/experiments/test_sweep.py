@@ -51,7 +51,7 @@ def test_one_row_for_each_run_and_each_point(whole):
 
 def test_the_numbers_are_those_of_a_run(whole):
     problem = problems.TopB.random(agents=3, dim=4, budget=2, seed=0)
-    run = simulate(problem, DOBGA.design(problem.setting, horizon=20), networks.connect(networks.ring(3)), key=2)
+    run = simulate(problem, DOBGA.design(problem.setting, horizon=20), networks.from_graph(networks.ring(3)), key=2)
     (row,) = (r for r in whole.results.runs.to_pylist() if (r["label"], r["horizon"], r["seed"]) == ("dobga", 20, 2))
     last = [p for p in whole.results.points.to_pylist() if p["run"] == row["run"] and p["seed"] == 2]
     lost, certified = measure.regret(problem, run), measure.certificate(problem, run)

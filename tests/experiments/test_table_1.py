@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from droculo import networks
-from droculo.experiments import BEYOND, FULL, QUICK, ROWS, Reading, Shelf, measure_table_1
+from droculo.experiments import EXTRA_ROWS, FULL, QUICK, ROWS, Reading, Shelf, measure_table_1
 from droculo.feedback import TABLE_1, Refusal
-from droculo.measure import rate
+from droculo.measure import fit_exponent
 from droculo.report import verdict, write_table_1
 
 
@@ -93,13 +93,13 @@ def test_alpha_regret_is_below_the_certificate(found):
 
 def test_the_rows_are_the_papers():
     ours = [row for row in ROWS if row.method == "DROCULO"]
-    for row in (*ours, *BEYOND):
+    for row in (*ours, *EXTRA_ROWS):
         problem = row.problem(QUICK, 0)
         known = TABLE_1[problem.linearization.case, row.model]
         assert not isinstance(known, Refusal)
         assert (row.regret, row.exchanges, row.loo_calls) == (known.regret_exponent(0.5), 0.5, 1.0)
     assert [row.method for row in ROWS[:4]] == ["DMFW", "Mono-DMFW", "DOBGA", "DPOBGA"]
-    assert len({row.slug for row in (*ROWS, *BEYOND)}) == len(ROWS) + len(BEYOND)
+    assert len({row.slug for row in (*ROWS, *EXTRA_ROWS)}) == len(ROWS) + len(EXTRA_ROWS)
     assert max(FULL.horizons) >= 2**14
 
 
@@ -131,14 +131,14 @@ T = 2.0 ** np.arange(8, 17, 2)
     ],
 )
 def test_verdicts(values, words):
-    assert verdict(rate(T, values), 0.75).startswith(words)
+    assert verdict(fit_exponent(T, values), 0.75).startswith(words)
 
 
 def test_the_network_matters_in_its_sweep(found):
     result, _, _ = found
     ring, complete = result.topologies
     assert ring.place < complete.place == pytest.approx(1.0)
-    assert networks.connect(networks.ring(8)).spectral_gap == pytest.approx(ring.place)
+    assert networks.from_graph(networks.ring(8)).spectral_gap == pytest.approx(ring.place)
     assert np.mean([r.consensus for r in ring.readings]) > np.mean([r.consensus for r in complete.readings])
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from droculo import sets
-from droculo.feedback import Gradient, OnePoint, Past, Tally, TwoPoint
+from droculo.feedback import Gradient, OnePoint, SlotSums, TwoPoint, ValueStats
 from droculo.precision import double
 
 D = 5
 W = jnp.array([0.4, 0.3, 0.5, 0.45, 0.35])
-SETS = {"budget": sets.budget(D, 3.0), "face": sets.budget_face(D, 2.0)}
+SETS = {"budget": sets.budget(D, 3.0), "face": sets.fixed_budget(D, 2.0)}
 
 
 def f(x):
@@ -59,7 +59,7 @@ def test_the_mean_is_the_smoothed_gradient(name, signal, slots, pairs):
     delta, blocks = 0.2, 40_000
     with double():
         signal = signal.prepare(SETS[name], delta)
-        past = Past(jnp.asarray(2 * 10.0), jnp.asarray(2.0))
+        past = ValueStats(jnp.asarray(2 * 10.0), jnp.asarray(2.0))
 
         def one(key):
             return signal.estimate(block(signal, key, slots, pairs), past)[0] / slots
@@ -73,7 +73,7 @@ def test_the_mean_is_the_smoothed_gradient(name, signal, slots, pairs):
 def test_the_control_variate_shrinks_the_estimate():
     with double():
         sizes = {}
-        nothing = Past(jnp.asarray(0.0), jnp.asarray(0.0))
+        nothing = ValueStats(jnp.asarray(0.0), jnp.asarray(0.0))
         for control in (True, False):
             signal = OnePoint(control).prepare(SETS["budget"], 0.2)
             draws = jax.vmap(lambda k, s=signal: s.estimate(block(s, k, 8), nothing)[0])(
@@ -85,7 +85,7 @@ def test_the_control_variate_shrinks_the_estimate():
 
 def test_pairs_cancel_what_their_values_have_in_common():
     """Query points z w with a random z, as in case A2: the values fluctuate with z far more than with v."""
-    slots, nothing = 8, Past(jnp.asarray(0.0), jnp.asarray(0.0))
+    slots, nothing = 8, ValueStats(jnp.asarray(0.0), jnp.asarray(0.0))
 
     def estimate(key, pairs):
         signal = OnePoint().prepare(SETS["budget"], 0.05)
@@ -107,7 +107,7 @@ def test_the_first_value_has_nothing_to_subtract():
         signal = OnePoint().prepare(SETS["budget"], 0.1)
         v = jnp.eye(D)[0]
         tally = signal.tally(jnp.array([3.0]), v)
-        estimate, past = signal.estimate(tally, Past(jnp.zeros(()), jnp.zeros(())))
+        estimate, past = signal.estimate(tally, ValueStats(jnp.zeros(()), jnp.zeros(())))
         np.testing.assert_allclose(estimate, D / 0.1 * 3.0 * v)
         assert float(past.values) == 3
         assert float(past.count) == 1
@@ -115,7 +115,7 @@ def test_the_first_value_has_nothing_to_subtract():
 
 def test_gradients_pass_through():
     tally = Gradient().tally(jnp.ones((1, D)), jnp.zeros(D))
-    estimate, past = Gradient().estimate(tally, Past(jnp.zeros(()), jnp.zeros(())))
-    assert isinstance(tally, Tally)
+    estimate, past = Gradient().estimate(tally, ValueStats(jnp.zeros(()), jnp.zeros(())))
+    assert isinstance(tally, SlotSums)
     np.testing.assert_array_equal(estimate, np.ones(D))
     assert float(past.count) == 0

@@ -10,7 +10,7 @@ from droculo import sets
 from droculo.testing import check_linearization
 
 D = 5
-BUDGET, FACE, SIMPLEX = sets.budget(D, 2.5), sets.budget_face(D, 2.0), sets.Simplex(D)
+BUDGET, FACE, SIMPLEX = sets.budget(D, 2.5), sets.fixed_budget(D, 2.0), sets.Simplex(D)
 RANDOM = np.random.default_rng(7)
 POLYTOPE = sets.Polytope(RANDOM.uniform(0, 1, (3, D)), np.ones(3), np.zeros(D), np.ones(D))
 
@@ -104,7 +104,7 @@ def test_a_value_query_of_the_shrunk_set_keeps_its_ball_in_the_set():
     rng = np.random.default_rng(0)
     for set_, link in [(BUDGET, lin.MonotoneOrigin()), (FACE, lin.NonMonotoneGeneral())]:
         shrunk = sets.Shrunk(set_, delta)
-        ours = link.on(shrunk)
+        ours = link.for_set(shrunk)
         outside = 0
         for _ in range(200):
             x = shrunk.argmax(jnp.asarray(rng.standard_normal(D)))
@@ -122,11 +122,11 @@ def test_a_value_query_of_the_shrunk_set_keeps_its_ball_in_the_set():
         (lambda: lin.MonotoneOrigin(0.0), "0 < gamma <= 1; got gamma=0.0"),
         (lambda: lin.MonotoneGeneral(1.5), "0 < gamma <= 1; got gamma=1.5"),
         (lambda: lin.MonotoneGeneral(1.0, 2.0), "curvature lies between 0 .* got 2.0"),
-        (lambda: lin.MonotoneOrigin().on(FACE), "has no known least element. Use A1"),
-        (lambda: lin.NonMonotoneDownClosed().on(FACE), "needs a down-closed set"),
-        (lambda: lin.NonMonotoneGeneral().on(sets.L2Ball(D)), "lives in the unit box"),
-        (lambda: lin.NonMonotoneDownClosed().on(sets.Box(np.zeros(D), 2.0)), "reaches from 0 to 2"),
-        (lambda: lin.NonMonotoneGeneral().on(sets.Hull([[1.0, 0.0], [1.0, 1.0]])), "least sup-norm in Hull is 1"),
+        (lambda: lin.MonotoneOrigin().for_set(FACE), "has no known least element. Use A1"),
+        (lambda: lin.NonMonotoneDownClosed().for_set(FACE), "needs a down-closed set"),
+        (lambda: lin.NonMonotoneGeneral().for_set(sets.L2Ball(D)), "lives in the unit box"),
+        (lambda: lin.NonMonotoneDownClosed().for_set(sets.Box(np.zeros(D), 2.0)), "reaches from 0 to 2"),
+        (lambda: lin.NonMonotoneGeneral().for_set(sets.Hull([[1.0, 0.0], [1.0, 1.0]])), "least sup-norm in Hull is 1"),
         (lambda: lin.Custom(0.0, 1.0), "0 < alpha <= 1 and beta > 0; got alpha=0.0"),
         (lambda: lin.NonMonotoneGeneral().upper_model(jnp.sum, jnp.ones_like, jnp.ones(D)), r"call .on\(set\) first"),
         (lambda: lin.Bounds(0.0, 1.0), "bound on the gradient must be positive and finite; got 0.0"),

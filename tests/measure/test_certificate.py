@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.designs import PAIRS, PLANTED, PROBLEMS, RING, N, T, design, design_for, models
 
-from droculo import Droculo, Plays, Record, Scales, feedback, measure, oracles, problems, simulate
+from droculo import Droculo, History, Record, Scales, feedback, measure, oracles, problems, simulate
 from droculo.precision import double
 from droculo.testing.points import random_points
 
@@ -43,7 +43,9 @@ def test_it_is_above_the_exact_regret(case, model):
 def test_it_is_above_the_exact_regret_of_every_planted_problem(name, model):
     problem = PLANTED[name]
     keys = jax.random.split(jax.random.key(7), 3)
-    found = assert_holds(problem, simulate(problem, design_for(problem, model, oracle=oracles.Sharp()), RING, key=keys))
+    found = assert_holds(
+        problem, simulate(problem, design_for(problem, model, oracle=oracles.FrankWolfe()), RING, key=keys)
+    )
     assert found.bound.shape == (3, N)
 
 
@@ -52,16 +54,16 @@ def test_it_certifies_any_sequence(name):
     """Points drawn at random, by no algorithm at all."""
     problem = (PROBLEMS | PLANTED)[name]
     points = random_points(problem.set, T * N, np.random.default_rng(0)).reshape(T, N, -1)
-    assert_holds(problem, Plays.of(points, points[::-1]))
+    assert_holds(problem, History.of(points, points[::-1]))
 
 
 @pytest.mark.parametrize(("case", "curvature"), [("A1", 1.0), ("A1", 0.4), ("A2", 1.0), ("A3", 1.0), ("A4", 1.0)])
 def test_in_the_trap_regret_and_certificate_are_both_zero(case, curvature):
     """No better alpha and no better certificate is possible: the trap earns alpha times the optimum exactly."""
-    problem = problems.Tight.random(case, agents=N, pairs=2, seed=3, curvature=curvature)
+    problem = problems.WorstCase.random(case, agents=N, pairs=2, seed=3, curvature=curvature)
     with double():
-        action = np.asarray(problem.linearization.on(problem.set).action(jnp.asarray(problem.trap)))
-    stuck = Plays.of(np.broadcast_to(action, (T, N, 4)), np.broadcast_to(problem.trap, (T, N, 4)))
+        action = np.asarray(problem.linearization.for_set(problem.set).action(jnp.asarray(problem.trap)))
+    stuck = History.of(np.broadcast_to(action, (T, N, 4)), np.broadcast_to(problem.trap, (T, N, 4)))
     scale = measure.regret(problem, stuck).comparator.total
     assert scale > 1
     np.testing.assert_allclose(measure.regret(problem, stuck).total / scale, 0, atol=1e-12)
@@ -82,7 +84,7 @@ def test_projected_gradient_ascent_stays_in_the_trap():
 
 def test_a_sample_estimates_it_with_its_error():
     problem = problems.TopB.random(agents=30, dim=5, budget=2, seed=1)
-    plays = Plays.of(random_points(problem.set, 60 * 30, np.random.default_rng(1)).reshape(60, 30, -1))
+    plays = History.of(random_points(problem.set, 60 * 30, np.random.default_rng(1)).reshape(60, 30, -1))
     exact = measure.certificate(problem, plays)
     assert np.all(exact.error == 0)
     off = []
@@ -121,7 +123,7 @@ def test_a_better_run_has_a_smaller_certificate():
 def test_on_a_sample_nothing_is_claimed_of_the_optimum():
     problem = PROBLEMS["A2"]
     points = random_points(problem.set, T * N, np.random.default_rng(0)).reshape(T, N, -1)
-    found = measure.certificate(problem, Plays.of(points), sample=measure.Sample(agents=2, functions=2, rounds=9))
+    found = measure.certificate(problem, History.of(points), sample=measure.Sample(agents=2, functions=2, rounds=9))
     assert found.optimum_low == -np.inf
     assert found.optimum_high == np.inf
 
@@ -129,22 +131,22 @@ def test_on_a_sample_nothing_is_claimed_of_the_optimum():
 def test_a_batch_of_plays_and_other_agents():
     problem = PROBLEMS["A1"]
     points = random_points(problem.set, 2 * T * N, np.random.default_rng(0)).reshape(2, T, N, -1)
-    both = measure.certificate(problem, Plays.of(points, agents=[1, 1, 0, 2]))
-    alone = measure.certificate(problem, Plays.of(points[1], agents=[1, 1, 0, 2]))
+    both = measure.certificate(problem, History.of(points, agents=[1, 1, 0, 2]))
+    alone = measure.certificate(problem, History.of(points[1], agents=[1, 1, 0, 2]))
     np.testing.assert_allclose(both.bound[1], alone.bound)
 
 
 def test_decisions_outside_of_the_set_are_refused():
     problem = PROBLEMS["A1"]
     with pytest.raises(ValueError, match="144 of the decisions lie outside the set"):
-        measure.certificate(problem, Plays.of(np.full((T, N, 5), 0.4), np.full((T, N, 5), 50.0)))
+        measure.certificate(problem, History.of(np.full((T, N, 5), 0.4), np.full((T, N, 5), 50.0)))
     with pytest.raises(ValueError, match="finite arrays"):
-        Plays.of(np.zeros((T, N, 5)), np.full((T, N, 5), np.nan))
+        History.of(np.zeros((T, N, 5)), np.full((T, N, 5), np.nan))
     with pytest.raises(ValueError, match="at least one node; got 0"):
-        measure.certificate(problem, Plays.of(np.full((T, N, 5), 0.4)), nodes=0)
+        measure.certificate(problem, History.of(np.full((T, N, 5), 0.4)), nodes=0)
 
 
-@pytest.mark.parametrize("oracle", [oracles.Paper(), oracles.Corrective()])
+@pytest.mark.parametrize("oracle", [oracles.PaperFrankWolfe(), oracles.ActiveSet()])
 @pytest.mark.parametrize("lean", [True, False])
 def test_it_holds_for_other_oracles_and_exchanges(oracle, lean):
     problem = PROBLEMS["A2"]

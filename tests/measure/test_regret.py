@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.designs import PROBLEMS, RING, N, T, design
 
-from droculo import Plays, Record, linearizations, measure, networks, problems, sets, simulate
+from droculo import History, Record, linearizations, measure, networks, problems, sets, simulate
 from droculo.measure.sampling import draw
 from droculo.precision import double
 from droculo.testing.points import random_points
@@ -46,7 +46,7 @@ def test_the_comparator_of_a_curve_is_that_of_its_rounds():
     """While the leader changes, each time's regret is against the best point so far."""
     first, second = np.array([[5.0, 4.0, 3.0]]) + 2, np.array([[3.0, 4.0, 5.0]]) + 2
     problem = problems.TopB(problems.Switching(np.stack([first, second]), every=10), 1)
-    still = Plays.of(np.zeros((20, 1, 3)))
+    still = History.of(np.zeros((20, 1, 3)))
     curve = measure.regret(problem, still, at=[10, 11, 20], alpha=1.0).curve[:, 0]
     np.testing.assert_allclose(curve, [70.0, 75.0, 120.0])
     assert problem.comparator(10, np.arange(1)).point.tolist() == [1, 0, 0]
@@ -64,19 +64,19 @@ def test_a_batch_of_seeds_has_a_curve_each():
 
 def test_regret_knows_which_functions_were_played():
     twice = simulate(PROBLEM, AGENT, RING, key=0, agents=[1] * N)
-    alone = measure.regret(PROBLEM, simulate(PROBLEM, AGENT, networks.connect(networks.single()), key=0, agents=[1]))
+    alone = measure.regret(PROBLEM, simulate(PROBLEM, AGENT, networks.from_graph(networks.single()), key=0, agents=[1]))
     assert measure.regret(PROBLEM, twice).comparator.total == pytest.approx(alone.comparator.total)
     np.testing.assert_allclose(measure.regret(PROBLEM, twice).total, alone.total[0])
 
 
 def test_the_best_fixed_point_of_a_concave_problem_is_certified():
-    best = measure.best_fixed(CONCAVE, 12, 2, steps=400, pairs=1000)
+    best = measure.best_fixed_point(CONCAVE, 12, 2, steps=400, pairs=1000)
     assert best.kind == "certified"
     assert best.gap <= 0.01 * best.total
     points = random_points(CONCAVE.set, 200, np.random.default_rng(0))
-    earned = measure.rewards(CONCAVE, Plays.of(np.repeat(points[None], 12, axis=0)[:, :2]))
+    earned = measure.rewards(CONCAVE, History.of(np.repeat(points[None], 12, axis=0)[:, :2]))
     assert earned.sum(axis=0).max() <= best.total + best.gap
-    still = Plays.of(np.broadcast_to(best.point, (12, 2, 3)))
+    still = History.of(np.broadcast_to(best.point, (12, 2, 3)))
     found = measure.regret(CONCAVE, still, comparator=best)
     np.testing.assert_allclose(found.curve, 0, atol=1e-9)
     assert found.comparator is best
@@ -94,17 +94,17 @@ def test_what_is_only_found_says_so(case):
         gradient_bound=50.0,
         value_bound=50.0,
     )
-    found = measure.best_fixed(same, T, N)
+    found = measure.best_fixed_point(same, T, N)
     exact = planted.comparator(T, np.arange(N)).total
     assert found.kind == "found"
     assert 0.999 * exact <= found.total <= exact * (1 + 1e-12)
     assert found.total + found.gap >= exact
-    assert measure.best_fixed(planted, T, N).kind == "exact"
+    assert measure.best_fixed_point(planted, T, N).kind == "exact"
 
 
 def test_a_sample_estimates_regret_with_its_error():
     problem = problems.TopB.random(agents=30, dim=5, budget=2, seed=1)
-    plays = Plays.of(random_points(problem.set, 60 * 30, np.random.default_rng(1)).reshape(60, 30, -1))
+    plays = History.of(random_points(problem.set, 60 * 30, np.random.default_rng(1)).reshape(60, 30, -1))
     exact = measure.regret(problem, plays)
     found = measure.regret(problem, plays, sample=measure.Sample(agents=4, functions=8, rounds=20))
     assert found.total.shape == found.error.shape == (4,)
@@ -119,7 +119,7 @@ def test_the_error_of_a_sample_is_the_spread_of_its_estimates(rounds, functions)
     """Over many draws from a known table: unbiased, and off by as much as it says."""
     rng = np.random.default_rng(0)
     table = rng.gamma(2.0, size=(60, 1)) + rng.exponential(size=(60, 30))  # rounds, functions
-    plays = Plays.of(np.zeros((60, 30, 3)))
+    plays = History.of(np.zeros((60, 30, 3)))
     totals, errors = [], []
     for seed in range(1500):
         drawn = draw(CONCAVE, plays, measure.Sample(agents=1, functions=functions, rounds=rounds, seed=seed), "this")
@@ -144,29 +144,29 @@ def test_regret_refuses_what_it_cannot_know():
     thin = simulate(PROBLEM, AGENT, RING, key=0, record=Record(every=5))
     with pytest.raises(ValueError, match=f"adds up all {T} rounds, and 8 were recorded"):
         measure.regret(PROBLEM, thin)
-    still = Plays.of(np.zeros((4, 2, 3)))
+    still = History.of(np.zeros((4, 2, 3)))
     with pytest.raises(ValueError, match="does not know its best point"):
         measure.regret(CONCAVE, still)
     with pytest.raises(ValueError, match=r"between 1 and the horizon 4; got .7."):
-        measure.regret(CONCAVE, still, comparator=measure.best_fixed(CONCAVE, 4, 2, steps=2), at=[7])
-    crowd = Plays.of(np.zeros((2, 50_000, 3)))
+        measure.regret(CONCAVE, still, comparator=measure.best_fixed_point(CONCAVE, 4, 2, steps=2), at=[7])
+    crowd = History.of(np.zeros((2, 50_000, 3)))
     with pytest.raises(ValueError, match=r"50000 agents over 2 rounds takes 5.0e\+09 evaluations of f. Pass sample="):
         measure.regret(CONCAVE, crowd)
     with pytest.raises(ValueError, match="two recorded rounds or more; got 0"):
         measure.regret(PROBLEM, simulate(PROBLEM, AGENT, RING, key=0, record=Record(every=0)), sample=measure.Sample())
-    best = measure.best_fixed(CONCAVE, 8, 2, steps=2)
+    best = measure.best_fixed_point(CONCAVE, 8, 2, steps=2)
     with pytest.raises(ValueError, match="it was made for another horizon or for other agents"):
         measure.regret(CONCAVE, still, comparator=best)
     with pytest.raises(ValueError, match="5 coordinates, and the plays have 3"):
         measure.regret(PROBLEM, still)
     with pytest.raises(ValueError, match="posed for agents 0 to 3; got agents 0 to 8"):
-        measure.rewards(PROBLEM, Plays.of(np.zeros((4, 9, 5))))
+        measure.rewards(PROBLEM, History.of(np.zeros((4, 9, 5))))
     with pytest.raises(ValueError, match="got agents 7 to 7"):
-        measure.best_fixed(PROBLEM, 10, [7])
+        measure.best_fixed_point(PROBLEM, 10, [7])
     with pytest.raises(ValueError, match="at least one round, step, start and pair"):
-        measure.best_fixed(CONCAVE, 0, 2)
+        measure.best_fixed_point(CONCAVE, 0, 2)
     with pytest.raises(ValueError, match="at least one agent"):
-        measure.best_fixed(CONCAVE, 5, 0)
+        measure.best_fixed_point(CONCAVE, 5, 0)
     holes = problems.from_function(
         lambda i, t, x: jnp.where(x[0] > 0.4, jnp.nan, x.sum()), CONCAVE.set, CONCAVE.linearization,
         gradient_bound=2.0, value_bound=3.0,
@@ -174,12 +174,12 @@ def test_regret_refuses_what_it_cannot_know():
     nowhere = problems.Comparator.searched(np.zeros(3), 0.0, np.inf)
     assert nowhere.kind == "found"
     with pytest.raises(ValueError, match="f is not finite where the agents played"):
-        measure.regret(holes, Plays.of(np.full((4, 2, 3), 0.5)), comparator=nowhere)
+        measure.regret(holes, History.of(np.full((4, 2, 3), 0.5)), comparator=nowhere)
     with pytest.raises(ValueError, match="f or its gradient is not finite where the agents played"):
-        measure.certificate(holes, Plays.of(np.full((4, 2, 3), 0.5)))
+        measure.certificate(holes, History.of(np.full((4, 2, 3), 0.5)))
     with pytest.raises(ValueError, match="one function for each of the 2 nodes"):
-        Plays.of(np.zeros((4, 2, 3)), agents=[0])
+        History.of(np.zeros((4, 2, 3)), agents=[0])
     with pytest.raises(ValueError, match="at least 2 rounds; got 1"):
         measure.Sample(rounds=1)
     with pytest.raises(ValueError, match=r"finite arrays .rounds, agents, d. of the same shape; got .2, 3."):
-        Plays.of(np.zeros((2, 3)))
+        History.of(np.zeros((2, 3)))

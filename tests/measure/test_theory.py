@@ -73,7 +73,7 @@ def test_theorem_1_term_by_term():
 def test_agents_agree_as_the_lemma_says(graph):
     """|x_i - mean|^2 <= 18 eps + 3 |y_i - mean|^2 with sqrt(sum |y_i - mean|^2) <= sqrt(N)(3 eta K G + 2 sqrt(3 eps)) times
     the geometric sum, for heterogeneous agents and a tolerance that leaves room for nothing else."""
-    problem, network = PROBLEMS["A2"], networks.connect(graph)
+    problem, network = PROBLEMS["A2"], networks.from_graph(graph)
     agent = design("A2", "full_information", scales=Scales(step=0.5, tolerance=1e-4))
     run = simulate(problem, agent, network, key=0)
     eps, eta, G = float(agent.tolerance), float(agent.step_size), float(problem.bounds.gradient)
@@ -88,7 +88,7 @@ def test_time_varying_links_count_a_whole_cycle():
     setting, signal = PROBLEMS["A2"].setting, feedback.full_information()
     bounds = [
         guarantee(setting, signal, horizon=1000, theta=0.5, network=network).regret
-        for network in (networks.connect(networks.complete(N)), matched)
+        for network in (networks.from_graph(networks.complete(N)), matched)
     ]
     assert bounds[1] > 1.5 * bounds[0]
 

@@ -45,7 +45,7 @@ def test_builders_number_their_nodes_and_connect_them(graph):
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 def test_metropolis_networks(graph):
-    network = net.connect(graph)
+    network = net.from_graph(graph)
     check_network(network, exchanges=2)
     assert network.degrees.tolist() == [graph.degree[i] for i in range(len(graph))]
     assert np.allclose(net.from_matrix(network.to_matrix()).to_sparse().toarray(), network.to_matrix(), atol=1e-15)
@@ -60,8 +60,8 @@ def test_metropolis_networks(graph):
         net.from_strengths(net.les_miserables(), scale=500),
         net.from_matrix([[1.0]]),
         net.from_matrix([[0.5, 0.5], [0.5, 0.5]], net.path(2)),
-        net.from_matrix(sp.csr_matrix(net.connect(net.grid(3, 3)).to_matrix()), net.grid(3, 3)),
-        net.from_matrix(sp.coo_array(net.connect(net.ring(5)).to_matrix())),
+        net.from_matrix(sp.csr_matrix(net.from_graph(net.grid(3, 3)).to_matrix()), net.grid(3, 3)),
+        net.from_matrix(sp.coo_array(net.from_graph(net.ring(5)).to_matrix())),
         net.Weights(net.path(3), [0.5, 0.25]),
         net.Weights(net.ring(3), [0.5, 0.25, 0.0]),
     ],
@@ -74,15 +74,15 @@ def test_other_weights(weights):
     ("name", "p"), [("single", 0.3), ("ring-2", 0.3), ("star-40", 0.3), ("karate", 0.0), ("karate", 0.9)]
 )
 def test_failing(name, p):
-    check_network(net.Failing(net.connect(GRAPHS[name]), p), exchanges=10)
+    check_network(net.Failing(net.from_graph(GRAPHS[name]), p), exchanges=10)
 
 
 MATCHINGS = [net.metropolis(net.Edges(4, ends)) for ends in ([[0, 1], [2, 3]], [[1, 2]], [])]
 CYCLES = {
     "single": [net.metropolis(net.single())],
     "matchings": MATCHINGS,
-    "ring and complete": [net.connect(net.ring(7)), net.connect(net.complete(7))],
-    "star and path": [net.metropolis(net.star(40)), net.connect(net.path(40), net.metropolis)],
+    "ring and complete": [net.from_graph(net.ring(7)), net.from_graph(net.complete(7))],
+    "star and path": [net.metropolis(net.star(40)), net.from_graph(net.path(40), net.metropolis)],
 }
 
 
@@ -103,7 +103,7 @@ def test_a_cycle_contracts_at_its_rate():
 
 
 def test_failing_contracts_at_its_rate_in_root_mean_square():
-    for base in (net.connect(net.ring(5)), net.TimeVarying(MATCHINGS)):
+    for base in (net.from_graph(net.ring(5)), net.TimeVarying(MATCHINGS)):
         network, n, K = net.Failing(base, 0.3), base.n_agents, len(base.cycle)
         patterns = np.array(np.meshgrid(*[[0.0, 1.0]] * base.n_links)).reshape(base.n_links, -1).T
         chance = np.prod(np.where(patterns == 1, 0.7, 0.3), axis=1)
@@ -116,43 +116,43 @@ def test_failing_contracts_at_its_rate_in_root_mean_square():
 
 
 def test_failing_twice_is_one_probability():
-    once = net.Failing(net.connect(net.ring(4)), 0.5)
+    once = net.Failing(net.from_graph(net.ring(4)), 0.5)
     twice = net.Failing(once, 0.5)
     assert twice.base is once.base
     assert float(twice.probability) == 0.75
 
 
 def test_links_fail_independently_between_exchanges():
-    network = net.Failing(net.connect(net.karate()), 0.5)
+    network = net.Failing(net.from_graph(net.karate()), 0.5)
     key = jax.random.key(1)
     draws = np.array([network.links_up(key, k) for k in range(4)])
     assert len(np.unique(draws, axis=0)) == 4
 
 
 def test_names_are_kept():
-    network = net.connect(nx.florentine_families_graph())
+    network = net.from_graph(nx.florentine_families_graph())
     assert network.labels == tuple(sorted(nx.florentine_families_graph()))
     back = network.to_networkx()
     assert nx.utils.edges_equal(back.edges, nx.florentine_families_graph().edges)
     assert back["Medici"]["Pazzi" if back.has_edge("Medici", "Pazzi") else "Salviati"]["weight"] > 0
     mixed = nx.Graph([("a", 1), (1, (2, 3))])
-    assert net.connect(mixed).labels == ("a", 1, (2, 3))
+    assert net.from_graph(mixed).labels == ("a", 1, (2, 3))
     numbered = nx.Graph([(2, 1), (1, 0)])  # already 0..N-1, in another order
-    assert net.connect(numbered).labels is None
-    assert net.connect(numbered).degrees.tolist() == [1, 2, 1]
+    assert net.from_graph(numbered).labels is None
+    assert net.from_graph(numbered).degrees.tolist() == [1, 2, 1]
 
 
 def test_whole_numbers_are_averaged_as_real_ones():
-    assert net.connect(net.path(2)).mix(np.array([0, 1]), 0, np.ones(1)).tolist() == [0.5, 0.5]
+    assert net.from_graph(net.path(2)).mix(np.array([0, 1]), 0, np.ones(1)).tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
     "network",
     [
-        net.connect(net.erdos_renyi(60, 0.1)),
-        net.connect(net.path(60)),
-        net.Failing(net.connect(net.grid(8, 8)), 0.2),
-        net.TimeVarying([net.connect(net.ring(60)), net.connect(net.random_regular(60, 4))]),
+        net.from_graph(net.erdos_renyi(60, 0.1)),
+        net.from_graph(net.path(60)),
+        net.Failing(net.from_graph(net.grid(8, 8)), 0.2),
+        net.TimeVarying([net.from_graph(net.ring(60)), net.from_graph(net.random_regular(60, 4))]),
     ],
 )
 def test_big_networks_find_their_rate_iteratively(network, monkeypatch):

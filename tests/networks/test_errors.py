@@ -33,37 +33,37 @@ ERRORS = {
     "matrix disconnected": (lambda: net.validate_matrix(HALF), "not connected: it has 2 components"),
     "matrix swaps": (lambda: net.validate_matrix([[0, 1], [1, 0]]), "never average"),
     "fixed swaps": (lambda: net.Fixed(SWAP), "Use lazy(weights)"),
-    "ring swaps": (lambda: net.connect(net.ring(6), np.full(6, 0.5)), "never average"),
-    "too small": (lambda: net.connect(net.path(2), [1e-17]), "in double precision"),
-    "disconnected": (lambda: net.connect(nx.empty_graph(3)), "it has 3 components"),
-    "cut by zeros": (lambda: net.connect(net.path(3), [0.5, 0.0]), "it has 2 components"),
-    "directed": (lambda: net.connect(nx.DiGraph([(0, 1)])), "DiGraph, but links are undirected"),
-    "multigraph": (lambda: net.connect(nx.MultiGraph([(0, 1)])), "MultiGraph"),
-    "self loop": (lambda: net.connect(nx.Graph([(0, 1), (1, 1)])), "agent 1 has a link to itself"),
-    "empty": (lambda: net.connect(nx.Graph()), "at least one agent; got 0"),
+    "ring swaps": (lambda: net.from_graph(net.ring(6), np.full(6, 0.5)), "never average"),
+    "too small": (lambda: net.from_graph(net.path(2), [1e-17]), "in double precision"),
+    "disconnected": (lambda: net.from_graph(nx.empty_graph(3)), "it has 3 components"),
+    "cut by zeros": (lambda: net.from_graph(net.path(3), [0.5, 0.0]), "it has 2 components"),
+    "directed": (lambda: net.from_graph(nx.DiGraph([(0, 1)])), "DiGraph, but links are undirected"),
+    "multigraph": (lambda: net.from_graph(nx.MultiGraph([(0, 1)])), "MultiGraph"),
+    "self loop": (lambda: net.from_graph(nx.Graph([(0, 1), (1, 1)])), "agent 1 has a link to itself"),
+    "empty": (lambda: net.from_graph(nx.Graph()), "at least one agent; got 0"),
     "twice": (lambda: net.from_edges(2, [[0, 1], [1, 0]]), "listed twice"),
     "edges shape": (lambda: net.from_edges(2, [0, 1]), "(E, 2) array"),
     "edges not whole": (lambda: net.from_edges(2, [[0.0, 1.0]]), "whole numbers"),
     "edges out of range": (lambda: net.from_edges(2, [[0, 2]]), "only the agents 0 to 1"),
-    "weights count": (lambda: net.connect(net.path(3), [0.5]), "shape (1,) for 2 links"),
-    "weights NaN": (lambda: net.connect(net.path(2), [np.nan]), "NaN or infinite"),
-    "weights negative": (lambda: net.connect(net.path(2), [-0.1]), "negative weight -0.1"),
-    "weights too heavy": (lambda: net.connect(net.path(3), [0.6, 0.6]), "agent 1 weigh 1.2"),
+    "weights count": (lambda: net.from_graph(net.path(3), [0.5]), "shape (1,) for 2 links"),
+    "weights NaN": (lambda: net.from_graph(net.path(2), [np.nan]), "NaN or infinite"),
+    "weights negative": (lambda: net.from_graph(net.path(2), [-0.1]), "negative weight -0.1"),
+    "weights too heavy": (lambda: net.from_graph(net.path(3), [0.6, 0.6]), "agent 1 weigh 1.2"),
     "lazy": (lambda: net.lazy(SWAP, 1.0), "amount=1.0"),
     "scale": (lambda: net.from_strengths(STRONG, scale=2.0), "self-weight negative"),
     "no scale": (lambda: net.from_strengths(STRONG, scale=0.0), "scale=0.0"),
     "no attribute": (lambda: net.from_strengths(net.path(2)), "no attribute 'weight'"),
     "negative strength": (lambda: net.from_strengths(NEGATIVE), "at least zero on every link; got -1.0"),
-    "probability 1": (lambda: net.Failing(net.connect(net.path(2)), 1.0), "less than 1; got 1.0"),
-    "probability < 0": (lambda: net.Failing(net.connect(net.path(2)), -0.1), "got -0.1"),
-    "probability NaN": (lambda: net.Failing(net.connect(net.path(2)), np.nan), "got nan"),
+    "probability 1": (lambda: net.Failing(net.from_graph(net.path(2)), 1.0), "less than 1; got 1.0"),
+    "probability < 0": (lambda: net.Failing(net.from_graph(net.path(2)), -0.1), "got -0.1"),
+    "probability NaN": (lambda: net.Failing(net.from_graph(net.path(2)), np.nan), "got nan"),
     "no parts": (lambda: net.TimeVarying([]), "no parts"),
     "parts of other size": (
-        lambda: net.TimeVarying([net.connect(net.ring(3)), net.connect(net.ring(4))]),
+        lambda: net.TimeVarying([net.from_graph(net.ring(3)), net.from_graph(net.ring(4))]),
         "the parts have [3, 4] agents",
     ),
     "parts of other names": (
-        lambda: net.TimeVarying([net.connect(net.path(2)), net.connect(nx.Graph([("a", "b")]))]),
+        lambda: net.TimeVarying([net.from_graph(net.path(2)), net.from_graph(nx.Graph([("a", "b")]))]),
         "name their agents differently",
     ),
     "parts disconnected": (lambda: net.TimeVarying([net.from_matrix(HALF)] * 2), "they have 2 components"),
@@ -99,9 +99,9 @@ def test_rates_of_big_failing_cycles_are_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: net.connect(np.eye(2)), "Use from_matrix"),
+        (lambda: net.from_graph(np.eye(2)), "Use from_matrix"),
         (lambda: net.from_strengths(net.Edges(2, [[0, 1]])), "carry no strengths"),
-        (lambda: net.TimeVarying([net.Failing(net.connect(net.path(2)), 0.1)]), "other way around"),
+        (lambda: net.TimeVarying([net.Failing(net.from_graph(net.path(2)), 0.1)]), "other way around"),
         (lambda: net.TimeVarying([net.path(2)]), "metropolis(graph)"),
     ],
 )
@@ -110,7 +110,7 @@ def test_type_errors(make, message):
         make()
 
 
-MATRIX = net.connect(net.karate()).to_matrix()
+MATRIX = net.from_graph(net.karate()).to_matrix()
 
 
 class Broken(net.Network):
@@ -159,12 +159,12 @@ class Broken(net.Network):
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 def test_the_contract_catches_faults(fault, message):
     with pytest.raises(AssertionError, match=message):
-        check_network(Broken(net.connect(net.karate()), fault), exchanges=3)
+        check_network(Broken(net.from_graph(net.karate()), fault), exchanges=3)
 
 
 def test_a_check_of_no_exchange_is_refused() -> None:
-    from droculo.networks import connect, ring
+    from droculo.networks import from_graph, ring
     from droculo.testing import check_network
 
     with pytest.raises(ValueError, match="one exchange at least; got exchanges=0"):
-        check_network(connect(ring(3)), exchanges=0)
+        check_network(from_graph(ring(3)), exchanges=0)

@@ -26,14 +26,14 @@ from droculo.testing.networks import check_network
     ],
 )
 def test_mixing_rates_of_metropolis_weights(graph, rate):
-    network = net.connect(graph)
+    network = net.from_graph(graph)
     assert network.mixing_rate == pytest.approx(rate, abs=5e-5)
     assert network.spectral_gap == pytest.approx(1 - rate, abs=5e-5)
 
 
 @pytest.mark.parametrize("graph", [net.karate(), net.star(50)], ids=["padded lists", "link sums"])
 def test_mixing_is_the_matrix_product(graph):
-    network = net.connect(graph)
+    network = net.from_graph(graph)
     assert (network.links.neighbours is None) == (len(graph) == 50)
     x = np.random.default_rng(0).normal(size=(len(graph), 3, 2))
     with double():
@@ -42,7 +42,7 @@ def test_mixing_is_the_matrix_product(graph):
 
 
 def test_a_failed_link_gives_its_weight_back_to_both_ends():
-    network = net.connect(net.path(3))
+    network = net.from_graph(net.path(3))
     with double():
         A = np.asarray(network.mix(np.eye(3), 0, np.array([1.0, 0.0])))
     assert np.allclose(A, [[2 / 3, 1 / 3, 0], [1 / 3, 2 / 3, 0], [0, 0, 1]], atol=1e-15)
@@ -64,7 +64,7 @@ def test_sizes_of_real_graphs():
 def test_a_hundred_thousand_agents():
     start = time.perf_counter()
     graph = net.random_regular(100_000, 6)
-    network = net.connect(graph)
+    network = net.from_graph(graph)
     assert time.perf_counter() - start < 15  # 3 s on two cores
     assert max(array.size for array in jax.tree.leaves(network)) <= 600_000
     again = net.from_edges(100_000, np.array(graph.edges))
@@ -78,7 +78,7 @@ def test_a_hundred_thousand_agents():
 
 
 def test_the_rate_of_a_big_random_regular_graph():
-    network = net.connect(net.random_regular(10_000, 6))
+    network = net.from_graph(net.random_regular(10_000, 6))
     assert network.rate is None
     # A random 6-regular graph has lambda_2 close to 2 sqrt(5); Metropolis weights map lambda to (1 + lambda) / 7.
     assert network.mixing_rate == pytest.approx((1 + 2 * np.sqrt(5)) / 7, abs=5e-3)
@@ -97,4 +97,4 @@ def test_a_star_of_twenty_thousand_mixes_over_its_links():
 
 
 def test_the_contract_of_a_bigger_network():
-    check_network(net.Failing(net.connect(net.random_regular(3000, 5)), 0.2), exchanges=3)
+    check_network(net.Failing(net.from_graph(net.random_regular(3000, 5)), 0.2), exchanges=3)

@@ -13,7 +13,7 @@ from droculo.testing import check_oracle
 RNG = np.random.default_rng(3)
 SETS = {
     "budget": sets.budget(8, 2.5),
-    "face": sets.budget_face(8, 3.0),
+    "face": sets.fixed_budget(8, 3.0),
     "simplex": sets.Simplex(6),
     "box": sets.Box(np.zeros(5), 1.0),
     "knapsack": sets.Knapsack(RNG.uniform(0.5, 2, 7), 3.0),
@@ -30,11 +30,13 @@ SETS = {
 }
 
 
-PAIRS = [(name, oracles.Sharp()) for name in SETS]
-PAIRS += [(name, oracles.Corrective()) for name in SETS]
-PAIRS += [(name, oracles.Corrective(size=4)) for name in ("face", "polytope")]  # fewer places than corners needed
-PAIRS += [(name, oracles.Paper()) for name in ("budget", "face", "nuclear", "hull", "polytope", "trees", "shrunk")]
-PAIRS += [(name, oracles.Sharp(relative=0.0)) for name in ("face", "polytope")]
+PAIRS = [(name, oracles.FrankWolfe()) for name in SETS]
+PAIRS += [(name, oracles.ActiveSet()) for name in SETS]
+PAIRS += [(name, oracles.ActiveSet(size=4)) for name in ("face", "polytope")]  # fewer places than corners needed
+PAIRS += [
+    (name, oracles.PaperFrankWolfe()) for name in ("budget", "face", "nuclear", "hull", "polytope", "trees", "shrunk")
+]
+PAIRS += [(name, oracles.FrankWolfe(relative=0.0)) for name in ("face", "polytope")]
 
 
 @pytest.mark.parametrize(("name", "oracle"), PAIRS)
@@ -52,12 +54,12 @@ def test_agrees_with_the_transcriptions(name):
             x0 = argmax(rng.standard_normal(set_.dim))
             y0 = x0 + rng.standard_normal(set_.dim)
             eps = 0.02
-            ours = oracles.Paper()(set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ())
+            ours = oracles.PaperFrankWolfe()(set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ())
             x, y, calls = reference.paper(argmax, float(set_.radius), x0, y0, eps)
             np.testing.assert_allclose(ours.x, x, atol=1e-10)
             np.testing.assert_allclose(ours.y, y, atol=1e-10)
             assert int(ours.calls) == calls > 0
-            ours = oracles.Sharp()(set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ())
+            ours = oracles.FrankWolfe()(set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ())
             tiny = 8 * np.finfo(float).eps * max(1, float(set_.radius)) if name == "face" else 0.0
             inside = lambda y, tiny=tiny: bool(set_.contains(jnp.asarray(y), tiny))  # noqa: E731
             foot = lambda y: y - (y.sum() - 3.0) / 8 if name == "face" else y  # noqa: E731
@@ -75,15 +77,15 @@ def test_sharp_needs_fewer_calls_than_paper():
         y0 = x0 + jnp.asarray(rng.standard_normal((50, 8)))
         calls = {
             o: int(jax.vmap(lambda x, y, o=o: o(set_, x, y, jnp.asarray(0.01), ()).calls)(x0, y0).sum())
-            for o in (oracles.Paper(), oracles.Sharp())
+            for o in (oracles.PaperFrankWolfe(), oracles.FrankWolfe())
         }
-    few, many = calls[oracles.Sharp()], calls[oracles.Paper()]
+    few, many = calls[oracles.FrankWolfe()], calls[oracles.PaperFrankWolfe()]
     assert 10 * few < many
 
 
 def test_a_y_in_the_set_costs_nothing():
     set_ = SETS["budget"]
-    out = oracles.Sharp()(set_, jnp.asarray(set_.center), jnp.full(8, 0.3), jnp.asarray(1e-6), ())
+    out = oracles.FrankWolfe()(set_, jnp.asarray(set_.center), jnp.full(8, 0.3), jnp.asarray(1e-6), ())
     assert int(out.calls) == 0
     assert bool(jnp.all(out.x == out.y))
 
@@ -95,7 +97,7 @@ def test_a_batch_leaves_finished_agents_unsolved():
     y0 = x0 + np.array([[0.0, 0, 0], [0.1, 0, 0], [2.0, 1.0, 0.5], [-1.0, 0.3, 2.0]])
     with jax.enable_x64(True):
         before = set_.host.solves
-        out = jax.jit(jax.vmap(lambda x, y: oracles.Sharp()(set_, x, y, jnp.asarray(1e-4), ())))(
+        out = jax.jit(jax.vmap(lambda x, y: oracles.FrankWolfe()(set_, x, y, jnp.asarray(1e-4), ())))(
             jnp.asarray(x0), jnp.asarray(y0)
         )
         assert set_.host.solves - before == int(out.calls.sum())
@@ -104,9 +106,9 @@ def test_a_batch_leaves_finished_agents_unsolved():
 def test_a_cap_is_reported_honestly():
     set_ = SETS["face"]
     x0 = jnp.asarray(set_.center)
-    out = oracles.Paper(limit=3)(set_, x0, x0 + jnp.arange(8.0), jnp.asarray(1e-5), ())
+    out = oracles.PaperFrankWolfe(limit=3)(set_, x0, x0 + jnp.arange(8.0), jnp.asarray(1e-5), ())
     assert int(out.calls) == 3
-    assert not bool(out.met)
+    assert not bool(out.converged)
     assert bool(set_.contains(out.x, 1e-5))
 
 
@@ -115,7 +117,7 @@ def test_in_single_precision_nothing_is_taken_for_inside_that_is_not():
     set_ = sets.budget(200, 5.0)
     with jax.enable_x64(False):
         x0 = jnp.full(200, 5 / 200, jnp.float32)
-        out = oracles.Sharp()(set_, x0, x0 + 1e-3, jnp.asarray(1e-6, jnp.float32), ())
+        out = oracles.FrankWolfe()(set_, x0, x0 + 1e-3, jnp.asarray(1e-6, jnp.float32), ())
     assert float(out.x.sum()) <= 5.0 + 1e-4
     assert int(out.calls) > 0
 
@@ -124,13 +126,13 @@ def test_on_a_face_the_foot_of_y_is_its_projection():
     set_ = SETS["face"]
     with jax.enable_x64(True):
         y0 = jnp.asarray(set_.center + 0.05 * np.arange(8))
-        out = oracles.Sharp()(set_, jnp.asarray(set_.center), y0, jnp.asarray(1e-6), ())
+        out = oracles.FrankWolfe()(set_, jnp.asarray(set_.center), y0, jnp.asarray(1e-6), ())
         assert int(out.calls) == 0
         np.testing.assert_allclose(out.x, np.asarray(y0) - (np.asarray(y0).sum() - 3) / 8, atol=1e-12)
 
 
 def test_errors():
     with pytest.raises(ValueError, match="at least one LOO call to work with; got limit=0"):
-        oracles.Paper(limit=0)
+        oracles.PaperFrankWolfe(limit=0)
     with pytest.raises(ValueError, match=r"must lie in \[0, 1/2\].* got 0.9"):
-        oracles.Sharp(relative=0.9)
+        oracles.FrankWolfe(relative=0.9)

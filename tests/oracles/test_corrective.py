@@ -27,10 +27,10 @@ def walk(set_, steps, seed=5, length=0.4):
 @pytest.mark.parametrize("name", ["budget", "polytope", "trees"])
 def test_it_agrees_with_the_transcription_call_after_call(name):
     set_ = SETS[name]
-    oracle = oracles.Corrective()
+    oracle = oracles.ActiveSet()
     eps = 0.01
     argmax = lambda c: np.asarray(set_.argmax(jnp.asarray(c)))  # noqa: E731
-    inside = lambda y: set_.quick_membership and bool(set_.contains(jnp.asarray(y), 0.0))  # noqa: E731
+    inside = lambda y: set_.has_fast_contains and bool(set_.contains(jnp.asarray(y), 0.0))  # noqa: E731
     with double():
         start = argmax(np.arange(set_.dim) + 1.0)
         ours, theirs = oracle.init(set_, jnp.asarray(start)), [[start, 1.0, 0]]
@@ -43,7 +43,7 @@ def test_it_agrees_with_the_transcription_call_after_call(name):
             np.testing.assert_allclose(out.x, x, atol=1e-7)
             np.testing.assert_allclose(out.y, y, atol=1e-7)
             assert int(out.calls) == calls
-            assert bool(out.met)
+            assert bool(out.converged)
             ours, asked = out.memory, asked + calls
         assert asked > 10
 
@@ -61,7 +61,7 @@ def project_on_budget(y, total):
 
 def test_with_a_small_tolerance_it_is_the_euclidean_projection():
     set_ = SETS["budget"]
-    oracle = oracles.Corrective()
+    oracle = oracles.ActiveSet()
     with double():
         memory = oracle.init(set_, jnp.asarray(set_.center))
         run = jax.jit(lambda y, memory: oracle(set_, jnp.asarray(set_.center), y, jnp.asarray(1e-10), memory))
@@ -74,23 +74,23 @@ def test_with_a_small_tolerance_it_is_the_euclidean_projection():
 @pytest.mark.parametrize("case", ["A1", "A2"])
 def test_about_one_call_a_block(case):
     calls = {}
-    for oracle in (oracles.Corrective(), oracles.Paper()):
+    for oracle in (oracles.ActiveSet(), oracles.PaperFrankWolfe()):
         agent = design(case, "full_information", horizon=400, theta=1.0, oracle=oracle)
         run = simulate(PROBLEMS[case], agent, RING, key=0)
-        assert run.ledger.unmet.sum() == 0
+        assert run.ledger.not_converged.sum() == 0
         calls[type(oracle)] = run.ledger.loo_calls.mean() / 400
-    assert calls[oracles.Corrective] <= 1.5
-    assert calls[oracles.Paper] > 20 * calls[oracles.Corrective]
+    assert calls[oracles.ActiveSet] <= 1.5
+    assert calls[oracles.PaperFrankWolfe] > 20 * calls[oracles.ActiveSet]
 
 
 def test_a_memory_has_room_for_three():
     with pytest.raises(ValueError, match="at least 3 places, to merge two and add one; got size=2"):
-        oracles.Corrective(size=2)
+        oracles.ActiveSet(size=2)
 
 
 def test_so_many_places_and_no_more():
     set_ = SETS["budget"]
-    assert oracles.Corrective().init(set_, jnp.asarray(set_.center)).used.shape == (places(set_.dim),)
+    assert oracles.ActiveSet().init(set_, jnp.asarray(set_.center)).used.shape == (places(set_.dim),)
     assert places(1) == 5
     assert places(10_000) == 260
 
@@ -107,7 +107,7 @@ def test_so_many_places_and_no_more():
 def test_a_memory_fits_into_a_kernel_where_there_can_be_one(monkeypatch, backend, dtype, dim, size):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     with double():
-        memory = oracles.Corrective().init(sets.Box(np.zeros(dim), 1.0), jnp.zeros(dim, dtype))
+        memory = oracles.ActiveSet().init(sets.Box(np.zeros(dim), 1.0), jnp.zeros(dim, dtype))
     assert memory.used.shape == (size,)
     own = jax.tree.map(lambda leaf: np.zeros((1, *leaf.shape)), memory)
     assert kernel.fits((), jax.tree.map(lambda leaf: leaf.astype(dtype), own)) == (size == 32)
@@ -118,7 +118,7 @@ def test_a_memory_fits_into_a_kernel_where_there_can_be_one(monkeypatch, backend
 @pytest.mark.parametrize("alone", [False, True], ids=["as it comes", "JAX alone"])
 def test_a_memory_that_went_wrong_begins_anew(alone):
     """Inner products that say all points are one: the search gets nowhere, now and for ever, unless it forgets them."""
-    set_, oracle = SETS["budget"], oracles.Corrective()
+    set_, oracle = SETS["budget"], oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(set_.center)
         way = oracle.project if alone else oracle
@@ -130,7 +130,7 @@ def test_a_memory_that_went_wrong_begins_anew(alone):
         assert int(memory.used[1].sum()) > 2
         memory = eqx.tree_at(lambda m: (m.gram, m.corral.inverse), memory, replace_fn=lambda a: a.at[1].set(a[1].max()))
         out = project(points[4], memory)
-        np.testing.assert_array_equal(out.met, [True, False])
+        np.testing.assert_array_equal(out.converged, [True, False])
         assert int(out.memory.used[1].sum()) == 1
         np.testing.assert_array_equal(out.memory.points[1][0], out.x[1])
-        assert bool(jnp.all(project(points[5], out.memory).met))
+        assert bool(jnp.all(project(points[5], out.memory).converged))

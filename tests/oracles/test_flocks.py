@@ -11,7 +11,11 @@ from droculo import oracles, sets
 from droculo.oracles import flocks, kernel
 from droculo.precision import double
 
-ORACLES = {"corrective": oracles.Corrective(size=8), "sharp": oracles.Sharp(), "paper": oracles.Paper(limit=200)}
+ORACLES = {
+    "active-set": oracles.ActiveSet(size=8),
+    "frank-wolfe": oracles.FrankWolfe(),
+    "paper": oracles.PaperFrankWolfe(limit=200),
+}
 
 
 def everyone(agents, dim, kind):
@@ -32,7 +36,7 @@ def batched(call, oracle, domain, x0, y0, eps):
     return jax.jit(jax.vmap(one))(x0, y0)
 
 
-@pytest.mark.parametrize("name", ["corrective", "sharp"])
+@pytest.mark.parametrize("name", ["active-set", "frank-wolfe"])
 @pytest.mark.parametrize("agents", [3 * flocks.HERD - 1])  # the last flock is not full
 def test_flocks_change_nothing(name, agents):
     oracle = ORACLES[name]
@@ -45,7 +49,7 @@ def test_flocks_change_nothing(name, agents):
     np.testing.assert_array_equal(apart.calls, together.calls)
     np.testing.assert_allclose(apart.x, together.x, atol=1e-9)
     np.testing.assert_allclose(apart.y, together.y, atol=1e-9)
-    assert bool(jnp.all(apart.met))
+    assert bool(jnp.all(apart.converged))
 
 
 @pytest.mark.parametrize("name", ORACLES)
@@ -85,8 +89,8 @@ def test_what_a_kernel_takes():
 
 @pytest.mark.skipif(jax.default_backend() != "gpu", reason="needs a GPU; the kernel itself is tested interpreted")
 def test_on_a_gpu():
-    oracle = oracles.Corrective(size=8)
+    oracle = oracles.ActiveSet(size=8)
     domain, x0, y0 = everyone(100, 8, jnp.float32)
     out = batched(oracle, oracle, domain, x0, y0, jnp.asarray(1e-2, jnp.float32))
-    assert bool(jnp.all(out.met))
+    assert bool(jnp.all(out.converged))
     assert bool(jnp.all(jax.vmap(lambda x: domain.contains(x, 1e-5))(out.x)))

@@ -39,7 +39,7 @@ def both_ways(oracle, domain, kind, eps, rounds, length=0.4):
 def test_it_is_the_same_oracle(name):
     domain, asked = SETS[name], 0
     with double():
-        for here, there in both_ways(oracles.Corrective(), domain, jnp.float64, 1e-3, 20):
+        for here, there in both_ways(oracles.ActiveSet(), domain, jnp.float64, 1e-3, 20):
             np.testing.assert_array_equal(here.calls, there.calls)
             for one, other in zip(jax.tree.leaves(here), jax.tree.leaves(there), strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
@@ -51,8 +51,8 @@ def test_it_is_the_same_oracle(name):
 def test_also_with_too_few_places_where_points_are_merged(size):
     domain = SETS["budget"]
     with double():
-        for here, there in both_ways(oracles.Corrective(size=size), domain, jnp.float64, 1e-2, 12):
-            assert bool(jnp.all(here.met))
+        for here, there in both_ways(oracles.ActiveSet(size=size), domain, jnp.float64, 1e-2, 12):
+            assert bool(jnp.all(here.converged))
             np.testing.assert_array_equal(here.calls, there.calls)
             np.testing.assert_allclose(here.x, there.x, atol=1e-6)
 
@@ -60,15 +60,15 @@ def test_also_with_too_few_places_where_points_are_merged(size):
 def test_in_single_precision():
     """Rounding may choose another way, but both are within the tolerance of the same projection."""
     domain, eps = SETS["budget"], 1e-3
-    for here, there in both_ways(oracles.Corrective(), domain, jnp.float32, eps, 20):
+    for here, there in both_ways(oracles.ActiveSet(), domain, jnp.float32, eps, 20):
         assert here.x.dtype == jnp.float32
-        assert bool(jnp.all(here.met))
-        assert bool(jnp.all(there.met))
+        assert bool(jnp.all(here.converged))
+        assert bool(jnp.all(there.converged))
         assert float(jnp.max(jnp.abs(here.x - there.x))) < np.sqrt(3 * eps)
 
 
 def test_seeds_of_agents_are_as_many_agents():
-    domain, oracle, eps = SETS["budget"], oracles.Corrective(), 1e-3
+    domain, oracle, eps = SETS["budget"], oracles.ActiveSet(), 1e-3
     with double():
         x0 = jnp.asarray(domain.center)
         y = jax.random.normal(jax.random.key(0), (3, 5, domain.dim))
@@ -86,25 +86,25 @@ def test_seeds_of_agents_are_as_many_agents():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
 def test_whatever_is_given_it_returns(bad):
-    domain, oracle = SETS["budget"], oracles.Corrective()
+    domain, oracle = SETS["budget"], oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(domain.center)
         y = jnp.asarray(np.array([np.full(domain.dim, bad), np.full(domain.dim, 2.0)]))
         one = lambda y: oracle(domain, x0, y, jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
         out = jax.jit(jax.vmap(one))(y)
-        assert bool(out.met[1]), "nobody else is drawn in"
+        assert bool(out.converged[1]), "nobody else is drawn in"
         assert bool(domain.contains(out.x[1], 1e-9))
         assert int(out.calls[0]) <= 40 * places(domain.dim)
         if bad == 1e300:
             assert bool(domain.contains(out.x[0], 1e-9))
-            assert bool(out.met[0])
+            assert bool(out.converged[0])
         else:
-            assert not bool(out.met[0])
+            assert not bool(out.converged[0])
 
 
 def test_what_goes_in_is_worked_out_once():
     """Left to itself the compiler puts the cosines into every use of y0."""
-    domain, oracle = SETS["budget"], oracles.Corrective()
+    domain, oracle = SETS["budget"], oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(domain.center)
         one = lambda y: oracle(domain, x0, jnp.cos(y), jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
@@ -141,14 +141,14 @@ def test_without_it_there_is_jax(why, monkeypatch, tmp_path):
         (tmp_path / "empty.c").write_text("int nothing;")
     assert not native.available()
     assert not native.available(np.float32)
-    domain, oracle = sets.budget(6, 2), oracles.Corrective()
+    domain, oracle = sets.budget(6, 2), oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(domain.center)
         one = lambda y: oracle(domain, x0, y, jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
         program = jax.jit(jax.vmap(one))
         y = jnp.full((2, 6), 1.0)
         assert "droculo_" not in program.lower(y).as_text()
-        assert bool(jnp.all(program(y).met))
+        assert bool(jnp.all(program(y).converged))
 
 
 def test_a_damaged_library_is_made_again(monkeypatch, tmp_path):
@@ -175,7 +175,7 @@ def test_a_folder_that_will_not_do(why, monkeypatch, tmp_path):
 
 def test_what_is_not_of_one_kind_is_refused():
     """C would take it for something else."""
-    domain, oracle = sets.budget(6, 2), oracles.Corrective()
+    domain, oracle = sets.budget(6, 2), oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(domain.center)
         memory, y = oracle.init(domain, x0), jnp.full(6, 1.0)
@@ -199,7 +199,7 @@ def test_it_can_be_differentiated_as_far_as_it_goes():
 
 def test_both_ways_remember_the_same():
     """What one way remembers, the other goes on with."""
-    domain, oracle, eps = SETS["budget"], oracles.Corrective(), 1e-3
+    domain, oracle, eps = SETS["budget"], oracles.ActiveSet(), 1e-3
     with double():
         x0 = jnp.asarray(domain.center)
         ways = [

@@ -8,7 +8,7 @@ import pytest
 
 from droculo import problems
 from droculo.precision import double
-from droculo.problems import Constant, Heterogeneous, Independent, Switching, Waves
+from droculo.problems import Constant, Heterogeneous, IIDWeights, PeriodicWeights, Switching
 
 AGENTS, ENTRIES, T = 3, 4, 40
 RNG = np.random.default_rng(0)
@@ -16,11 +16,11 @@ LOW = RNG.uniform(0, 1, (AGENTS, ENTRIES))
 HIGH = LOW + RNG.uniform(0, 1, (AGENTS, ENTRIES))
 ALL = {
     "constant": Constant(LOW),
-    "independent": Independent(LOW, HIGH, seed=3),
-    "waves": Waves.random(AGENTS, ENTRIES, low=0.5, high=1.0, swing=2.0, seed=0),
+    "independent": IIDWeights(LOW, HIGH, seed=3),
+    "waves": PeriodicWeights.random(AGENTS, ENTRIES, low=0.5, high=1.0, swing=2.0, seed=0),
     "switching": Switching(RNG.uniform(size=(5, AGENTS, ENTRIES)), every=3, opening=2),
     "against a follower": Switching.against_a_follower(LOW, HIGH, every=6),
-    "disjoint": Heterogeneous(Independent(LOW, HIGH, seed=3), agents=AGENTS, dial=1.0, floor=0.0),
+    "disjoint": Heterogeneous(IIDWeights(LOW, HIGH, seed=3), agents=AGENTS, dial=1.0, floor=0.0),
 }
 
 
@@ -44,7 +44,7 @@ def test_bounds_and_totals(name):
 
 
 def test_independent_weights_are_uniform_and_independent():
-    unit = Independent(np.zeros((2, 3)), np.ones((2, 3)), seed=1)
+    unit = IIDWeights(np.zeros((2, 3)), np.ones((2, 3)), seed=1)
     draws = table(unit, 4000)
     assert abs(draws.mean() - 0.5) < 4 * np.sqrt(1 / 12 / draws.size)
     assert draws.var() == pytest.approx(1 / 12, rel=0.03)
@@ -52,7 +52,7 @@ def test_independent_weights_are_uniform_and_independent():
     off_diagonal = np.corrcoef(columns.T) - np.eye(6)
     assert np.abs(off_diagonal).max() < 4.5 / np.sqrt(4000)
     assert abs(np.corrcoef(columns[1:, 0], columns[:-1, 0])[0, 1]) < 4.5 / np.sqrt(4000)
-    assert not np.array_equal(draws, table(Independent(np.zeros((2, 3)), np.ones((2, 3)), seed=2), 4000))
+    assert not np.array_equal(draws, table(IIDWeights(np.zeros((2, 3)), np.ones((2, 3)), seed=2), 4000))
 
 
 def test_independent_weights_do_not_depend_on_the_precision():
@@ -86,7 +86,7 @@ def test_who_follows_the_leader_loses_every_phase():
 
 @pytest.mark.parametrize("dial", [0.0, 0.3, 1.0])
 def test_the_dial_leaves_the_network_as_it_is(dial):
-    common = Waves.random(1, 6, low=1.0, high=2.0, swing=1.0, seed=4)
+    common = PeriodicWeights.random(1, 6, low=1.0, high=2.0, swing=1.0, seed=4)
     spread = Heterogeneous(common, agents=3, dial=dial, floor=0.5)
     weights = table(spread)
     np.testing.assert_allclose(weights.mean(axis=1), table(common)[:, 0], rtol=1e-12)
@@ -97,7 +97,7 @@ def test_the_dial_leaves_the_network_as_it_is(dial):
 
 
 def test_a_problem_keeps_its_optimum_under_the_dial():
-    common = Waves.random(1, 5, low=4.0, high=8.0, swing=2.0, seed=4)
+    common = PeriodicWeights.random(1, 5, low=4.0, high=8.0, swing=2.0, seed=4)
     totals = [
         problems.TopB(Heterogeneous(common, agents=5, dial=dial, floor=4.0), 2).comparator(30, np.arange(5)).total
         for dial in (0.0, 0.5, 1.0)
@@ -110,14 +110,14 @@ def test_a_problem_keeps_its_optimum_under_the_dial():
     [
         (lambda: Constant([1.0, 2.0]), r"finite table .agents, entries.; got shape .2,."),
         (lambda: Constant([[np.nan]]), "finite table"),
-        (lambda: Independent(HIGH + 1, HIGH, seed=0), "lowest <= highest"),
+        (lambda: IIDWeights(HIGH + 1, HIGH, seed=0), "lowest <= highest"),
         (lambda: Switching(LOW, every=3), r"tables .phases, agents, entries.; got shape"),
         (lambda: Switching(LOW[None], every=0), "every >= 1"),
         (lambda: Switching(LOW[None], every=2.5), "whole number of rounds every >= 1"),
         (lambda: Switching(LOW[None], every=3, opening=1), "got every=3, opening=1 of 1"),
-        (lambda: Independent(LOW, HIGH, seed=-1), "a seed is a whole number from 0"),
-        (lambda: Waves(LOW, LOW, LOW, LOW[:1]), "four tables of Waves must have one shape"),
-        (lambda: Waves(LOW, LOW, LOW * np.nan, LOW), "finite table"),
+        (lambda: IIDWeights(LOW, HIGH, seed=-1), "a seed is a whole number from 0"),
+        (lambda: PeriodicWeights(LOW, LOW, LOW, LOW[:1]), "four tables of PeriodicWeights must have one shape"),
+        (lambda: PeriodicWeights(LOW, LOW, LOW * np.nan, LOW), "finite table"),
         (lambda: Heterogeneous(ALL["waves"], agents=3, dial=1.0, floor=np.nan), "floor of heterogeneous weights"),
         (lambda: problems.WeakQuadratic(Constant([[1.0]]), [[[1, 5], [0, 1]]], 1.0, 1), "symmetric and semidefinite"),
         (lambda: problems.PlantedCut(Constant([[1.0]]), [[0, -1]], [0], 3), "one edge .i, j. with 0 <= i, j < 3"),
@@ -129,8 +129,8 @@ def test_a_problem_keeps_its_optimum_under_the_dial():
         (lambda: problems.Coverage.random(agents=2, dim=40, budget=9, elements=3, seed=0), "more than the 200000"),
         (lambda: problems.WeakQuadratic(Constant([[1.0]]), -np.eye(2)[None], 1.0, 1), "entries >= 0"),
         (lambda: problems.WeakQuadratic(Constant([[1.0]]), np.eye(2)[None], 0.0, 1), "positive slope c; got 0"),
-        (lambda: problems.Tight("B7", ALL["waves"]), "traps for the cases A1, A2, A3, A4; got 'B7'"),
-        (lambda: problems.Tight("A2", Constant([[-1.0]])), "weights of the pairs are non-negative; got -1"),
+        (lambda: problems.WorstCase("B7", ALL["waves"]), "traps for the cases A1, A2, A3, A4; got 'B7'"),
+        (lambda: problems.WorstCase("A2", Constant([[-1.0]])), "weights of the pairs are non-negative; got -1"),
     ],
 )
 def test_errors(make, message):

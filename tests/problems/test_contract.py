@@ -19,10 +19,13 @@ PROBLEMS = {
     "coverage on a face (A1)": problems.Coverage.random(agents=3, dim=6, budget=2, elements=8, seed=1, face=True),
     "gamma < 1 on a budget (A2)": problems.WeakQuadratic.random(agents=3, dim=6, budget=2, seed=0),
     "gamma < 1 on a face (A1)": problems.WeakQuadratic.random(agents=3, dim=6, budget=2, seed=1, slope=0.4, face=True),
-    **{f"trap ({case})": problems.Tight.random(case, agents=3, pairs=3, seed=0) for case in ("A1", "A2", "A3", "A4")},
-    "trap (A1, curvature 0.3)": problems.Tight.random("A1", agents=3, pairs=3, seed=0, curvature=0.3),
+    **{
+        f"trap ({case})": problems.WorstCase.random(case, agents=3, pairs=3, seed=0)
+        for case in ("A1", "A2", "A3", "A4")
+    },
+    "trap (A1, curvature 0.3)": problems.WorstCase.random("A1", agents=3, pairs=3, seed=0, curvature=0.3),
     "noisy": problems.Noisy(problems.TopB.random(agents=4, dim=7, budget=3, seed=0), gradient=1.0, value=1.0),
-    "delayed": problems.Delayed(problems.TopB.random(agents=4, dim=7, budget=3, seed=0), 9),
+    "delayed": problems.Shifted(problems.TopB.random(agents=4, dim=7, budget=3, seed=0), 9),
     "set functions (A2)": problems.SetFunctions.random(agents=3, dim=5, budget=2, seed=0),
     "set functions (A4)": problems.SetFunctions.random(agents=3, dim=5, budget=2, seed=0, monotone=False),
     "tie lines": problems.TieLines(),
@@ -140,23 +143,25 @@ def test_the_check_notices_a_wrong_optimum():
     [
         (lambda: problems.TopB.random(agents=2, dim=4, budget=4, seed=0), "whole budget between 1 and 3; got 4"),
         (
-            lambda: problems.TopB(problems.Waves.random(2, 4, low=1, high=2, swing=0, seed=0), 2),
+            lambda: problems.TopB(problems.PeriodicWeights.random(2, 4, low=1, high=2, swing=0, seed=0), 2),
             "at least d - 1 = 3",
         ),
         (
             lambda: problems.PlantedCut(
-                problems.Waves.random(2, 1, low=1, high=2, swing=0, seed=0), [[0, 1]], [0, 1], 3
+                problems.PeriodicWeights.random(2, 1, low=1, high=2, swing=0, seed=0), [[0, 1]], [0, 1], 3
             ),
             "joins the left side to the right one",
         ),
         (
             lambda: problems.PlantedCut(
-                problems.Waves.random(2, 1, low=-2, high=-1, swing=0, seed=0), [[0, 1]], [0], 3
+                problems.PeriodicWeights.random(2, 1, low=-2, high=-1, swing=0, seed=0), [[0, 1]], [0], 3
             ),
             "weights of a cut are non-negative",
         ),
         (
-            lambda: problems.WaterFilling(problems.Waves.random(2, 3, low=1, high=2, swing=0, seed=0), [1, 0, 1], 1.0),
+            lambda: problems.WaterFilling(
+                problems.PeriodicWeights.random(2, 3, low=1, high=2, swing=0, seed=0), [1, 0, 1], 1.0
+            ),
             "positive weights and rates",
         ),
     ],

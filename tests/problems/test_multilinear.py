@@ -10,7 +10,7 @@ import pytest
 
 from droculo import sets
 from droculo.precision import double
-from droculo.problems import Constant, MultilinearExtension, SetFunctions, Waves
+from droculo.problems import Constant, MultilinearExtension, PeriodicWeights, SetFunctions
 from droculo.problems.multilinear import all_masks
 from droculo.testing import check_problem
 
@@ -110,7 +110,7 @@ def test_the_same_seed_gives_the_same_estimate():
 
 
 def pose(domain, *functions, **options):
-    weights = Waves.random(3, len(functions), low=0.2, high=1.0, swing=1.0, seed=0)
+    weights = PeriodicWeights.random(3, len(functions), low=0.2, high=1.0, swing=1.0, seed=0)
     return SetFunctions(weights, functions, domain, **options)
 
 
@@ -154,7 +154,7 @@ def test_monotone_is_read_off_and_may_be_forgone():
     assert pose(sets.budget(5, 2), facilities).linearization.case == "A2"
     assert pose(sets.budget(5, 2), facilities, monotone=True).linearization.case == "A2"
     assert pose(sets.budget(5, 2), facilities, monotone=False).linearization.case == "A4"
-    assert pose(sets.budget_face(5, 2), facilities, leaving).linearization.case == "A3"
+    assert pose(sets.fixed_budget(5, 2), facilities, leaving).linearization.case == "A3"
 
 
 small = MultilinearExtension.from_table([0.0, 1.0, 1.0, 1.5])

@@ -7,7 +7,7 @@ import pytest
 
 from droculo.precision import double
 from droculo.problems.applications.quadratic import NQP
-from droculo.sets import budget, budget_face
+from droculo.sets import budget, fixed_budget
 from droculo.testing import check_problem
 
 RANDOM = NQP.random(agents=3, dim=8, constraints=5, seed=0)
@@ -26,7 +26,7 @@ def test_contract(problem):
 def test_the_other_cases():
     check_problem(NQP.random(agents=3, dim=8, constraints=5, seed=0, case="A3"))
     H = MONOTONE.matrices
-    check_problem(NQP(H, -1.2 * H.sum(axis=3), np.zeros((3, 4)), budget_face(8, 2.5), case="A1"))
+    check_problem(NQP(H, -1.2 * H.sum(axis=3), np.zeros((3, 4)), fixed_budget(8, 2.5), case="A1"))
 
 
 def test_the_numbers_are_those_of_the_benchmark():

@@ -12,7 +12,7 @@ DIM = len(GROUPS)
 MATROIDS = {
     "budget": sets.budget(DIM, 3),
     "roomy budget": sets.budget(DIM, 9),
-    "face": sets.budget_face(DIM, 3),
+    "face": sets.fixed_budget(DIM, 3),
     "partition": sets.PartitionMatroid(GROUPS, [1, 2, 1]),
     "bases": sets.PartitionMatroid(GROUPS, [2, 1, 1], bases=True),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from droculo.precision import double
-from droculo.problems import Constant, Waves
+from droculo.problems import Constant, PeriodicWeights
 from droculo.problems.applications.sensors import (
     LogDetSensors,
     MutualInformation,
@@ -148,7 +148,7 @@ def test_the_stories_draw_what_was_learned():
         assert story.network().n_agents == problem.agents == 8
 
 
-WEIGHTS = Waves.random(3, 3, low=0.1, high=0.5, swing=1.0, seed=0)
+WEIGHTS = PeriodicWeights.random(3, 3, low=0.1, high=0.5, swing=1.0, seed=0)
 
 
 @pytest.mark.parametrize("kind", [LogDetSensors, MutualInformation])

@@ -139,7 +139,7 @@ OURS = [
 def test_the_kernel_is_the_papers_algorithm(case, model, variant):
     T = HORIZONS.get(case, 84)
     problem = CASES[case]()
-    oracle = oracles.Paper() if variant == "paper" else oracles.Sharp()
+    oracle = oracles.PaperFrankWolfe() if variant == "paper" else oracles.FrankWolfe()
     agent = Droculo.design(
         problem.setting,
         getattr(feedback, model)(),
@@ -150,7 +150,7 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
         lean=variant == "ours",
         even=variant == "ours",
     )
-    network = networks.connect(networks.ring(N))
+    network = networks.from_graph(networks.ring(N))
     run = simulate(problem, agent, network, key=KEY, record=Record(queries=True))
 
     geometry = Geometry(problem)
@@ -199,7 +199,7 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
         np.testing.assert_allclose(run.queries[start, i], points, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(run.ledger.loo_calls, expected.calls)
     assert run.ledger.loo_calls.sum() > 0, "the oracle was never needed, so nothing was compared"
-    assert run.ledger.unmet.sum() == 0
+    assert run.ledger.not_converged.sum() == 0
 
 
 @pytest.mark.parametrize("model", ["zeroth_order", "bandit"])
@@ -210,12 +210,12 @@ def test_the_plain_estimator_agrees_too(model):
         getattr(feedback, model)(control_variate=False),
         horizon=T,
         theta=0.6,
-        oracle=oracles.Paper(),
+        oracle=oracles.PaperFrankWolfe(),
         scales=BOLD[0],
         lean=False,
         even=False,
     )
-    network = networks.connect(networks.ring(N))
+    network = networks.from_graph(networks.ring(N))
     run = simulate(problem, agent, network, key=KEY)
     geometry = Geometry(problem)
     delta = float(agent.feedback.signal.delta)
@@ -238,7 +238,7 @@ def test_the_plain_estimator_agrees_too(model):
 
 def test_the_shortcuts_of_the_linearizations_are_the_tables_numbers():
     face = problems.PlantedCut.random(agents=N, left=2, right=4, seed=1).set
-    link = linearizations.NonMonotoneGeneral().on(face)
+    link = linearizations.NonMonotoneGeneral().for_set(face)
     assert float(link.alpha) == pytest.approx((1 - 2 / 6) / 4)
     assert float(linearizations.MonotoneOrigin(0.5).beta) == pytest.approx((1 - np.exp(-0.5)) / 0.5)
     assert float(linearizations.MonotoneGeneral(0.5, 0.3).alpha) == pytest.approx(0.25 / (1 + 0.3 * 0.25))

@@ -14,7 +14,7 @@ from tests.reference import oracles as reference_oracles
 
 N, D, B, KEY = 5, 6, 2, 3
 PROBLEM = problems.TopB.random(agents=N, dim=D, budget=B, seed=1)
-NETWORK = networks.connect(networks.ring(N))
+NETWORK = networks.from_graph(networks.ring(N))
 BOLD = Scales(step=20.0)
 C = np.full(D, min(0.5, B / (D + np.sqrt(D))))
 

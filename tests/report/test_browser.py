@@ -42,9 +42,9 @@ def opened(browser, file):
         context = browser.new_context(viewport={"width": width, "height": height}, offline=True, **options)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: requested(request.url, file.as_uri()))
+        page.for_set("console", lambda message: complaints.append(message.text))
+        page.for_set("pageerror", lambda error: complaints.append(str(error)))
+        page.for_set("request", lambda request: requested(request.url, file.as_uri()))
         page.goto(file.as_uri())
         page.locator("#plot-regret .main-svg").first.wait_for()
         return page

@@ -4,7 +4,7 @@ from tests.designs import PROBLEMS, RING, N, design, matchings
 
 from droculo import Scales, networks, oracles
 from droculo.algorithms import DMFW, DOBGA, DecBFTRL, MonoDMFW, dpobga
-from droculo.experiments import Field
+from droculo.experiments import Deployment
 
 A2 = PROBLEMS["A2"]
 KEY = 7
@@ -21,7 +21,7 @@ CASES = {
     "DMFW": (A2, DMFW.design(A2.setting, horizon=8, inner=6, scales=BOLD), RING),
     "Mono-DMFW": (A2, MonoDMFW.design(A2.setting, horizon=24, block=6, scales=BOLD), RING),
     "Dec-BFTRL": (A2, DecBFTRL.design(A2.setting, horizon=20, mixing_rate=RING.mixing_rate, scales=BOLD), RING),
-    "failing links": (A2, design("A2", "full_information", oracle=oracles.Sharp()), FAILING),
+    "failing links": (A2, design("A2", "full_information", oracle=oracles.FrankWolfe()), FAILING),
     "changing links": (A2, DOBGA.design(A2.setting, horizon=20, scales=BOLD), SWAPS),
 }
 assert N == 4
@@ -29,5 +29,5 @@ assert N == 4
 
 def endpoints(number, scheme="tcp", host="127.0.0.1"):
     """Ports of this machine that nobody uses now."""
-    free = Field.loopback(number).endpoints
+    free = Deployment.loopback(number).endpoints
     return {me: at.replace("tcp/127.0.0.1", f"{scheme}/{host}") for me, at in free.items()}

@@ -11,7 +11,7 @@ from mpi4py import MPI
 from tests.runtime.cases import CASES, KEY
 
 from droculo import networks
-from droculo.runtime import MPITransport, ZenohTransport, place_of, split, take_part
+from droculo.runtime import MPITransport, ZenohTransport, assign_agents, partition, run_process
 from droculo.testing import check_transport
 
 
@@ -29,13 +29,13 @@ def main():
         "mpi": lambda place, name: MPITransport(world, place.neighbours),
         "zenoh": lambda place, name: ZenohTransport(me, where, place.neighbours, run=name),
     }
-    star = place_of(networks.connect(networks.star(processes)), split(processes, processes), me)
+    star = partition(networks.from_graph(networks.star(processes)), assign_agents(processes, processes), me)
     for make in transports.values():
         check_transport(make(star, "check"))
     for name, (problem, algorithm, network) in CASES.items():
-        place = place_of(network, split(network.n_agents, processes), me)
+        place = partition(network, assign_agents(network.n_agents, processes), me)
         for over, make in transports.items():  # one program serves both
-            part = take_part(problem, algorithm, network, place, make(place, name), key=KEY)
+            part = run_process(problem, algorithm, network, place, make(place, name), key=KEY)
             leave(out / over / name, part)
 
 

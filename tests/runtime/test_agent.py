@@ -11,13 +11,13 @@ from tests.designs import PROBLEMS, design
 
 from droculo import networks, simulate
 from droculo.algorithms import DMFW
+from droculo.engine.record import Ledger
 from droculo.precision import double
 from droculo.runtime import Agent, Hub, MemoryTransport, Transport, gather
-from droculo.simulator.trajectory import Ledger
 
 A2 = PROBLEMS["A2"]
-PAIR = networks.connect(networks.path(2))
-ALONE = networks.connect(networks.single())
+PAIR = networks.from_graph(networks.path(2))
+ALONE = networks.from_graph(networks.single())
 ORACLE = jax.jit(lambda agent, t, x, order: A2.answer(agent, t, x, order, jax.random.key(0)), static_argnums=3)
 
 

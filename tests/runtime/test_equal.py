@@ -11,9 +11,9 @@ import pytest
 from tests.runtime.cases import CASES, KEY, endpoints
 
 from droculo import simulate
-from droculo.runtime import Meter, Part, gather, place_of, split
+from droculo.engine.record import Ledger
+from droculo.runtime import Meter, ProcessRun, assign_agents, gather, partition
 from droculo.runtime.part import layout_of
-from droculo.simulator.trajectory import Ledger
 
 ROOT = Path(__file__).parent.parent.parent
 PROCESSES = 4
@@ -51,12 +51,12 @@ def played(request, everything):
 
 
 def parts_of(folder, algorithm, network, processes):
-    homes = split(network.n_agents, processes)
+    homes = assign_agents(network.n_agents, processes)
     for me in range(processes):
-        place = place_of(network, homes, me)
+        place = partition(network, homes, me)
         layout = layout_of(algorithm, place)
         meter = Meter(**json.loads((folder / f"{me}.json").read_text()))
-        yield Part(place, tuple(layout.split((folder / f"{me}.bin").read_bytes())), meter, 0.0, layout)
+        yield ProcessRun(place, tuple(layout.split((folder / f"{me}.bin").read_bytes())), meter, 0.0, layout)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -84,5 +84,5 @@ def test_the_comparison_can_fail(played, simulated):
     other = simulate(problem, algorithm, network, key=KEY + 1)
     assert np.abs(gather(algorithm, parts).trajectory.actions - other.actions).max() > 1e-3
     last = parts[2]
-    parts[2] = Part(last.place, last.entries[:-1], last.meter, 0.0, last.layout)
+    parts[2] = ProcessRun(last.place, last.entries[:-1], last.meter, 0.0, last.layout)
     assert gather(algorithm, parts).faults.missed_rounds.tolist()[2] > 0

@@ -16,9 +16,9 @@ from tests.designs import PROBLEMS, design
 
 from droculo import Record, measure, networks, simulate
 from droculo.experiments import build, load
-from droculo.experiments.over_zenoh import Field
+from droculo.experiments.over_zenoh import Deployment
 from droculo.experiments.processes import folder_of, read_run
-from droculo.runtime import Hub, MemoryTransport, gather, place_of, split, take_part
+from droculo.runtime import Hub, MemoryTransport, assign_agents, gather, partition, run_process
 from droculo.runtime.journal import Entry, Journal, Layout, read_entries
 from droculo.runtime.part import layout_of
 
@@ -29,7 +29,7 @@ AGENTS = 8 if KILLS > 1 else 5  # starting Python and a compiler eight times tak
 SPEC = f"""
 problems = {{ name = "top-b", agents = {AGENTS}, dim = 6 }}
 networks = "ring"
-algorithms = {{ name = "droculo", feedback = "full-information", theta = 0.5, oracle = "sharp" }}
+algorithms = {{ name = "droculo", feedback = "full-information", theta = 0.5, oracle = "frank-wolfe" }}
 horizons = 6400
 """
 
@@ -43,7 +43,7 @@ def test_survivors_finish_and_the_dead_come_back(tmp_path, number):
     spec = load(file)
     (cell,) = spec.cells
     field = tmp_path / "field.toml"
-    field.write_text(Field.loopback(AGENTS, pace=0.4, patience=10.0).written())
+    field.write_text(Deployment.loopback(AGENTS, pace=0.4, patience=10.0).written())
     victim = chance.randrange(AGENTS)
 
     def start(me):
@@ -84,7 +84,7 @@ def test_survivors_finish_and_the_dead_come_back(tmp_path, number):
     away = np.nonzero(np.diff([*mine, algorithm.horizon]) > 1)[0][0]
     last = mine[away]
     neighbour = (victim + 1) % AGENTS
-    place = place_of(network, split(AGENTS, AGENTS), neighbour).neighbours.index(victim)
+    place = partition(network, assign_agents(AGENTS, AGENTS), neighbour).neighbours.index(victim)
     heard = [e.block for e in entries(tmp_path, spec, cell, seed, neighbour) if e.counted[0, place] == 1]
     assert max(block for block in heard if block < mine[away + 1]) <= last + 1
     lost = measure.regret(problem, run.trajectory).total
@@ -102,7 +102,7 @@ def test_survivors_finish_and_the_dead_come_back(tmp_path, number):
 
 def entries(out, spec, cell, seed, me):
     _, network, algorithm = build(cell, spec.folder)
-    layout = layout_of(algorithm, place_of(network, split(AGENTS, AGENTS), me))
+    layout = layout_of(algorithm, partition(network, assign_agents(AGENTS, AGENTS), me))
     return list(read_entries(folder_of(out, cell.key(spec.folder), seed, me), layout))
 
 
@@ -120,13 +120,13 @@ from pathlib import Path
 from mpi4py import MPI
 from droculo import networks, problems
 from droculo.algorithms import DOBGA
-from droculo.runtime import MPITransport, place_of, split, take_part
+from droculo.runtime import MPITransport, partition, assign_agents, run_process
 world, out = MPI.COMM_WORLD, Path(sys.argv[1])
 problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
-ring = networks.connect(networks.ring(4))
-place = place_of(ring, split(4, 2), world.Get_rank())
+ring = networks.from_graph(networks.ring(4))
+place = partition(ring, assign_agents(4, 2), world.Get_rank())
 algorithm = DOBGA.design(problem.setting, horizon=3000)
-part = take_part(problem, algorithm, ring, place, MPITransport(world, place.neighbours), key=0, folder=out / str(place.me))
+part = run_process(problem, algorithm, ring, place, MPITransport(world, place.neighbours), key=0, folder=out / str(place.me))
 (out / f"{place.me}.done").write_bytes(part.layout.join(part.entries))
 """
 
@@ -183,12 +183,12 @@ class Lying(MemoryTransport):
 
 def test_a_point_outside_the_set_is_a_failed_link():
     problem, algorithm = PROBLEMS["A2"], design("A2", "bandit")
-    pair = networks.connect(networks.path(2))
+    pair = networks.from_graph(networks.path(2))
     hub, parts = Hub(), {}
 
     def play(me, kind):
-        place = place_of(pair, split(2, 2), me)
-        parts[me] = take_part(problem, algorithm, pair, place, kind(hub, me, place.neighbours), key=1)
+        place = partition(pair, assign_agents(2, 2), me)
+        parts[me] = run_process(problem, algorithm, pair, place, kind(hub, me, place.neighbours), key=1)
 
     threads = [threading.Thread(target=play, args=each) for each in ((0, MemoryTransport), (1, Lying))]
     for thread in threads:
@@ -265,28 +265,28 @@ def test_a_full_disk_leaves_whole_records(tmp_path, monkeypatch):
 def test_parts_are_put_together_as_they_were_played():
     """With another record or other rounds they would be put together wrongly, and are not."""
     problem, algorithm = PROBLEMS["A2"], design("A2", "bandit")
-    alone = networks.connect(networks.single())
-    place = place_of(alone, split(1, 1), 0)
-    part = take_part(problem, algorithm, alone, place, MemoryTransport(Hub(), 0, ()), key=1, record=Record(every=5))
+    alone = networks.from_graph(networks.single())
+    place = partition(alone, assign_agents(1, 1), 0)
+    part = run_process(problem, algorithm, alone, place, MemoryTransport(Hub(), 0, ()), key=1, record=Record(every=5))
     gather(algorithm, [part], record=Record(every=5))
     for options in ({}, {"record": Record(every=5), "rounds": 7}):
         with pytest.raises(ValueError, match="pass the rounds and the record that it was played with"):
             gather(algorithm, [part], **options)
     with pytest.raises(ValueError, match="no parts"):
         gather(algorithm, [])
-    other = networks.connect(networks.path(2))
+    other = networks.from_graph(networks.path(2))
     with pytest.raises(ValueError, match="is one of another network"):
-        take_part(problem, algorithm, other, place, MemoryTransport(Hub(), 0, ()), key=1)
+        run_process(problem, algorithm, other, place, MemoryTransport(Hub(), 0, ()), key=1)
 
 
 def test_another_number_of_rounds_is_another_run(tmp_path):
     problem, algorithm = PROBLEMS["A2"], design("A2", "bandit")
-    alone = networks.connect(networks.single())
-    place = place_of(alone, split(1, 1), 0)
+    alone = networks.from_graph(networks.single())
+    place = partition(alone, assign_agents(1, 1), 0)
 
     def play(rounds):
         transport = MemoryTransport(Hub(), 0, ())
-        return take_part(problem, algorithm, alone, place, transport, key=1, folder=str(tmp_path), rounds=rounds)
+        return run_process(problem, algorithm, alone, place, transport, key=1, folder=str(tmp_path), rounds=rounds)
 
     length = algorithm.block * algorithm.slot
     play(length + 1)

@@ -8,12 +8,12 @@ import pytest
 
 from droculo.cli import main
 from droculo.experiments import SpecError, collect
-from droculo.experiments.over_zenoh import Field
+from droculo.experiments.over_zenoh import Deployment
 
 SPEC = """
 problems = { name = "top-b", agents = 3, dim = 4 }
 networks = "ring"
-algorithms = { name = "droculo", feedback = "bandit", theta = 0.5, oracle = "sharp" }
+algorithms = { name = "droculo", feedback = "bandit", theta = 0.5, oracle = "frank-wolfe" }
 horizons = 50
 seeds = [3]
 """
@@ -49,7 +49,7 @@ def test_launch_makes_what_run_makes(spec, simulated, tmp_path, capsys, over):
         assert main(["launch", str(spec), "-n", "2", "--over", "zenoh", "--out", str(tmp_path)]) == 0
         shown = capsys.readouterr().out
     assert "droculo, bandit" in shown
-    assert f"Played by 2 processes over {over}: 0 rounds missed" in shown
+    assert f"SlotPlay by 2 processes over {over}: 0 rounds missed" in shown
     assert (tmp_path / "report.html").stat().st_size > 100_000
     found = collect(tmp_path).results
     for part in ("runs", "points"):
@@ -99,7 +99,7 @@ def test_a_process_in_the_field_needs_to_know_who_it_is(spec, tmp_path, capsys):
     assert main(["agent", str(spec), "--over", "zenoh"]) == 2
     assert "needs --field FILE" in capsys.readouterr().err
     field = tmp_path / "field.toml"
-    field.write_text(Field.loopback(2).written())
+    field.write_text(Deployment.loopback(2).written())
     words = ["agent", str(spec), "--over", "zenoh", "--field", str(field), "--out", str(tmp_path)]
     for more, why in (
         (["--me", "7"], "processes 0 to 1 in the field; got --me 7"),
@@ -138,11 +138,11 @@ def test_a_wrong_field_is_said(tmp_path, text, why):
     file = tmp_path / "field.toml"
     file.write_text(text)
     with pytest.raises(SpecError, match=why.replace("(", r"\(")):
-        Field.load(file)
+        Deployment.load(file)
 
 
 def test_a_field_comes_back_as_it_was_written(tmp_path):
     file = tmp_path / "field.toml"
-    field = Field.loopback(3, pace=0.5, patience=2.0)
+    field = Deployment.loopback(3, pace=0.5, patience=2.0)
     file.write_text(field.written())
-    assert Field.load(file) == field
+    assert Deployment.load(file) == field

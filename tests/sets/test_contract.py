@@ -91,7 +91,7 @@ CASES: list[tuple[str, sets.Set, Reference]] = [
     ("fractional budget", sets.budget(6, 2.5), budget_lp),
     ("loose budget", sets.budget(4, 9.0), lp()),
     ("long budget", sets.budget(80, 7.25), lp(np.ones((1, 80)), [7.25])),
-    ("face", sets.budget_face(6, 2.5), lp(A_eq=np.ones((1, 6)), b_eq=[2.5])),
+    ("face", sets.fixed_budget(6, 2.5), lp(A_eq=np.ones((1, 6)), b_eq=[2.5])),
     ("partition", sets.PartitionMatroid(mixed_groups, [1, 1.5, 2]), lp(onto(mixed_groups, 3), [1, 1.5, 2])),
     (
         "bases, one group full and one of one member",
@@ -130,7 +130,7 @@ CASES: list[tuple[str, sets.Set, Reference]] = [
     ("down-closed hull", sets.Hull(corners, down_closed=True), of_list(corners)),
     ("wide hull", sets.Hull(np.eye(9), center=1 / 9, inner_radius=1 / np.sqrt(72)), of_list(np.eye(9))),
     ("shrunk budget", sets.Shrunk(sets.budget(6, 2.5), 0.1), None),
-    ("shrunk face", sets.Shrunk(sets.budget_face(6, 2.5), 0.1), None),
+    ("shrunk face", sets.Shrunk(sets.fixed_budget(6, 2.5), 0.1), None),
     ("shrunk polytope", sets.Shrunk(small, 0.1), None),
     ("shrunk trees", sets.Shrunk(sets.SpanningTrees(nx.complete_graph(4)), 0.05), None),
     ("scaled", sets.scaled(sets.budget(6, 2.5), 3.0), moved(budget_lp, 3.0, 0.0)),
@@ -167,8 +167,8 @@ def test_own_oracle_keeps_the_contract() -> None:
     check_set(sets.from_oracle(_box_by_hand, 3, np.sqrt(3), **known), reference=lp(), samples=8)
     on_host = sets.from_oracle(lambda c: (c > 0) * 1.0, 3, np.sqrt(3), host=True, **known)
     check_set(on_host, reference=lp(), samples=8)
-    assert on_host.origin is not None
-    assert not on_host.origin.any()
+    assert on_host.least_element is not None
+    assert not on_host.least_element.any()
 
 
 def test_own_oracle_that_knows_nothing_still_has_membership_and_an_anchor() -> None:
@@ -203,12 +203,12 @@ def test_polytope_facts() -> None:
     degenerate = sets.Polytope(two_sided, two_sided_b, 0.0, 1.0)
     assert degenerate.subspace.dimension == 3
     raised = sets.Polytope([[1.0, 1.0]], [3.0], 0.5, 2.0)
-    np.testing.assert_allclose(raised.origin, 0.5)
+    np.testing.assert_allclose(raised.least_element, 0.5)
     assert not raised.contains_origin
     assert not raised.down_closed
     assert sets.Polytope(A, b, 0.0, 1.0).down_closed
     face = sets.Polytope(np.zeros((0, 3)), [], 0.0, 1.0, A_eq=np.ones((1, 3)), b_eq=[1.5])
-    assert face.origin is None
+    assert face.least_element is None
     np.testing.assert_allclose(face.anchor, 0.5, atol=1e-9)
     np.testing.assert_allclose(face.inner_radius, 0.5 * np.sqrt(1.5), atol=1e-9)
 

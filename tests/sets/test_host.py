@@ -136,8 +136,8 @@ def test_copies_solve_the_same_and_count_for_themselves() -> None:
 
 def test_membership_on_the_host() -> None:
     set_ = sets.SpanningTrees(nx.complete_graph(4))
-    assert not set_.quick_membership
-    assert polytope().quick_membership
+    assert not set_.has_fast_contains
+    assert polytope().has_fast_contains
     with double():
         points = jnp.stack([set_.center, set_.center * 1.01, set_.host.rest, jnp.full(6, jnp.nan), jnp.zeros(6)])
         nested = jax.jit(jax.vmap(jax.vmap(set_.contains)))(points[None])

@@ -32,7 +32,7 @@ SETS: dict[str, sets.Set] = {
     "box": sets.Box([-1.0, 0.0, 2.0], [1.0, 3.0, 2.5]),
     "simplex": sets.Simplex(6),
     "budget": sets.budget(6, 2.5),
-    "face": sets.budget_face(6, 2.5),
+    "face": sets.fixed_budget(6, 2.5),
     "partition": sets.PartitionMatroid(groups, [1, 1.5, 2]),
     "bases": sets.PartitionMatroid(groups, [2, 1.5, 2], bases=True),  # the first group is full
     "knapsack": sets.Knapsack(weights, 0.8),
@@ -41,7 +41,7 @@ SETS: dict[str, sets.Set] = {
     "nuclear": sets.NuclearBall(3, 2, 1.5),
     "polytope": polytope,
     "flat polytope": flat,
-    "image": sets.Image(sets.budget_face(6, 2.5), 0.5, 40.0),
+    "image": sets.AffineImage(sets.fixed_budget(6, 2.5), 0.5, 40.0),
     "shrunk": sets.Shrunk(sets.budget(6, 2.5), 0.1),
     "product": sets.Product(sets.Simplex(3), polytope, sets.L2Ball(2)),
 }
@@ -155,7 +155,7 @@ def test_the_quadratic_program_agrees_with_the_multiplier(name: str) -> None:
 
 
 def test_far_away_points_and_ties() -> None:
-    budget = sets.budget_face(4, 2.0)
+    budget = sets.fixed_budget(4, 2.0)
     with double():
         project = eqx.filter_jit(budget.project)
         np.testing.assert_allclose(project(jnp.full(4, 1e9)), 0.5, atol=1e-12)

@@ -25,7 +25,7 @@ def test_host_argmax_is_in_double_precision() -> None:
 
 
 @pytest.mark.parametrize(
-    "set_", [sets.Simplex(6), sets.budget_face(12, 3.5), sets.budget(5, 2.0), sets.Box([-1.0, 2.0], [1.0, 3.0])]
+    "set_", [sets.Simplex(6), sets.fixed_budget(12, 3.5), sets.budget(5, 2.0), sets.Box([-1.0, 2.0], [1.0, 3.0])]
 )
 def test_least_sup_norm_is_exact_where_the_anchor_is_known(set_: sets.Set) -> None:
     found = least_sup_norm(set_)

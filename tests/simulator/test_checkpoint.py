@@ -8,7 +8,7 @@ from droculo import Checkpoint, Droculo, Record, Scales, feedback, networks, pro
 
 N = 3
 PROBLEM = problems.TopB.random(agents=N, dim=4, budget=2, seed=0)
-RING = networks.connect(networks.ring(N))
+RING = networks.from_graph(networks.ring(N))
 AGENT = Droculo.design(
     PROBLEM.setting, feedback.bandit(), horizon=230, theta=0.6, scales=Scales(step=50.0, tolerance=0.1)
 )

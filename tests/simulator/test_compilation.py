@@ -31,7 +31,7 @@ def play(problem, model, *, key=0, measured=False, horizon=40, theta=0.5, **scal
     """The names of the programs that a run compiles, from the design on."""
     before = len(COMPILED)
     agent = Droculo.design(problem.setting, model(), horizon=horizon, theta=theta, scales=Scales(**scales))
-    run = simulate(problem, agent, networks.connect(networks.ring(AGENTS)), key=key, progress=False)
+    run = simulate(problem, agent, networks.from_graph(networks.ring(AGENTS)), key=key, progress=False)
     if measured:
         measure.regret(problem, run)
         measure.certificate(problem, run)
@@ -74,7 +74,7 @@ def test_the_data_of_other_problems_do_not_compile(name):
 def test_the_weights_of_a_network_do_not_compile():
     problem = top_b()
     agent = Droculo.design(problem.setting, feedback.full_information(), horizon=16, theta=0.5)
-    simulate(problem, agent, networks.connect(networks.ring(AGENTS)), key=0, progress=False)
+    simulate(problem, agent, networks.from_graph(networks.ring(AGENTS)), key=0, progress=False)
     before = len(COMPILED)
-    simulate(problem, agent, networks.connect(networks.ring(AGENTS), np.full(AGENTS, 0.2)), key=0, progress=False)
+    simulate(problem, agent, networks.from_graph(networks.ring(AGENTS), np.full(AGENTS, 0.2)), key=0, progress=False)
     assert COMPILED[before:] == []

@@ -7,7 +7,8 @@ from tests.designs import PROBLEMS, RING
 
 from droculo import Droculo, feedback, simulate
 from droculo.algorithms import DOBGA
-from droculo.simulator import compiling
+from droculo.engine import compiling
+from droculo.simulator.stretch import stretch
 
 AGENT = DOBGA.design(PROBLEMS["A2"].setting, horizon=30)
 
@@ -29,23 +30,23 @@ def test_what_is_short(horizon, theta, agents, short):
 
 
 def test_a_compiler_that_does_not_know_the_options_is_left_alone(monkeypatch):
-    monkeypatch.setattr(compiling, "HASTE", {"no_such_option": True})
-    compiling.understood.cache_clear()
+    monkeypatch.setattr(compiling, "FAST_COMPILE", {"no_such_option": True})
+    compiling.supported_options.cache_clear()
     try:
-        assert compiling.understood() is None
+        assert compiling.supported_options() is None
     finally:
-        compiling.understood.cache_clear()
+        compiling.supported_options.cache_clear()
 
 
 def test_an_accelerator_is_left_alone(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    compiling.understood.cache_clear()
+    compiling.supported_options.cache_clear()
     try:
-        assert compiling.understood() is None
+        assert compiling.supported_options() is None
     finally:
-        compiling.understood.cache_clear()
+        compiling.supported_options.cache_clear()
 
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_program_is_made_once(quick):
-    assert compiling.program(quick) is compiling.program(quick)
+    assert compiling.program(stretch, quick=quick) is compiling.program(stretch, quick=quick)

@@ -1,11 +1,11 @@
-"""Spending over time, DataFrames and one-line plots say what the arrays say."""
+"""CostCurve over time, DataFrames and one-line plots say what the arrays say."""
 
 import jax
 import numpy as np
 import pytest
 from tests.designs import PROBLEMS, RING, N
 
-from droculo import Anytime, Plays, measure, simulate
+from droculo import Anytime, History, measure, simulate
 from droculo.algorithms import DOBGA
 
 pandas = pytest.importorskip("pandas")
@@ -59,7 +59,7 @@ def test_the_certificate_over_time_is_that_of_the_beginning(run):
     assert found.times.tolist() == [*times, T]
     np.testing.assert_array_equal(found.curve[:, -1], found.bound)
     for k, t in enumerate(times):
-        early = measure.certificate(PROBLEM, Plays.of(run.actions[:, :t], run.decisions[:, :t]))
+        early = measure.certificate(PROBLEM, History.of(run.actions[:, :t], run.decisions[:, :t]))
         np.testing.assert_allclose(found.curve[:, k], early.bound, rtol=1e-10)
     frame = found.frame()
     assert len(frame) == SEEDS * 5 * N

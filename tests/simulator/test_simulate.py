@@ -1,7 +1,5 @@
 """The driver: same key, same result; batches, precisions, records, odd horizons, and every refusal."""
 
-import sys
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,17 +7,18 @@ import pytest
 from tests.designs import matchings
 
 from droculo import Droculo, Record, Scales, feedback, linearizations, networks, oracles, problems, sets, simulate
-from droculo.simulator import engine
-from droculo.simulator.compiling import program
+from droculo.engine import block, plan
+from droculo.engine.compiling import program
+from droculo.simulator.stretch import stretch
 
 N = 4
 PROBLEM = problems.TopB.random(agents=N, dim=5, budget=2, seed=0)
-RING = networks.connect(networks.ring(N))
+RING = networks.from_graph(networks.ring(N))
 
 
 def agent(horizon=36, model="semi_bandit", theta=0.5, **options):
     """With the oracle that compiles fastest and y alone sent; the others are checked with the algorithms."""
-    options = {"scales": Scales(step=20.0, tolerance=0.1), "oracle": oracles.Sharp(), "lean": True} | options
+    options = {"scales": Scales(step=20.0, tolerance=0.1), "oracle": oracles.FrankWolfe(), "lean": True} | options
     return Droculo.design(PROBLEM.setting, getattr(feedback, model)(), horizon=horizon, theta=theta, **options)
 
 
@@ -61,7 +60,7 @@ def test_short_and_odd_horizons(horizon):
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_one_and_two_agents(nodes):
     problem = problems.TopB.random(agents=nodes, dim=5, budget=2, seed=0)
-    network = networks.connect(networks.ring(nodes))
+    network = networks.from_graph(networks.ring(nodes))
     run = simulate(problem, agent(), network, key=0)
     assert run.actions.shape == (36, nodes, 5)
     np.testing.assert_array_equal(run.ledger.messages, run.ledger.exchanges * (nodes - 1))
@@ -113,13 +112,13 @@ def test_the_users_configuration_is_left_alone():
 
 def test_chunks_of_slots_do_not_change_the_run(monkeypatch):
     full = simulate(PROBLEM, agent(50, "bandit", 0.3), RING, key=0)
-    monkeypatch.setattr(sys.modules["droculo.simulator.simulate"], "AT_ONCE", 100)
+    monkeypatch.setattr(plan, "AT_ONCE", 100)
     chunked = simulate(PROBLEM, agent(50, "bandit", 0.3), RING, key=0)
     np.testing.assert_allclose(full.actions, chunked.actions, atol=1e-12)
 
 
 def test_an_accelerator_plays_more_slots_side_by_side(monkeypatch):
-    module = sys.modules["droculo.simulator.simulate"]
+    module = plan
     monkeypatch.setattr(module.jax, "default_backend", lambda: "gpu")
     algorithm = agent(50, "bandit", 0.3)
     elsewhere = module.pieces(algorithm, 50, Record())[0].shape.at_once
@@ -130,8 +129,8 @@ def test_an_accelerator_plays_more_slots_side_by_side(monkeypatch):
 @pytest.mark.parametrize("shape", [(4, 7, 5), (4, 7)])
 def test_how_an_accelerator_lays_shares_out_does_not_change_their_sum(monkeypatch, shape):
     shares = jnp.arange(float(np.prod(shape))).reshape(shape)
-    monkeypatch.setattr(engine.jax, "default_backend", lambda: "gpu")
-    total = jax.jit(lambda shares: jax.vmap(lambda mine: engine._rows(mine).sum(axis=0))(shares))
+    monkeypatch.setattr(block.jax, "default_backend", lambda: "gpu")
+    total = jax.jit(lambda shares: jax.vmap(lambda mine: block._rows(mine).sum(axis=0))(shares))
     # minor to major: the last axis, the coordinates, comes first
     assert ("result_layouts = [dense<[2, 1, 0]>" in total.lower(shares).as_text()) == (len(shape) == 3)
     np.testing.assert_array_equal(total(shares), shares.sum(axis=1))
@@ -139,14 +138,14 @@ def test_how_an_accelerator_lays_shares_out_does_not_change_their_sum(monkeypatc
 
 def test_data_and_seeds_do_not_recompile():
     simulate(PROBLEM, agent(), RING, key=0)
-    size = program(True)._cached._cache_size()
+    size = program(stretch, quick=True)._cached._cache_size()
     other = problems.TopB.random(agents=N, dim=5, budget=2, seed=77)
     changed = Droculo.design(
         other.setting, feedback.semi_bandit(), horizon=36, theta=0.5, scales=Scales(step=3.0, tolerance=0.7),
-        oracle=oracles.Sharp(), lean=True,
+        oracle=oracles.FrankWolfe(), lean=True,
     )  # fmt: skip
     simulate(other, changed, RING, key=5)
-    assert program(True)._cached._cache_size() == size
+    assert program(stretch, quick=True)._cached._cache_size() == size
 
 
 def test_host_sets_run_and_repeat():
@@ -232,7 +231,7 @@ def leaving():
             "actions and queries between rounds .* lie outside",
         ),
         (
-            lambda: simulate(PROBLEM, agent(), networks.connect(networks.ring(5)), key=0),
+            lambda: simulate(PROBLEM, agent(), networks.from_graph(networks.ring(5)), key=0),
             ValueError,
             "posed for agents 0 to 3, and the 5 nodes",
         ),

@@ -1,7 +1,7 @@
 """One file per method; `schedules` holds every power of T."""
 
 from droculo.algorithms.anytime import Anytime, Phase
-from droculo.algorithms.base import Algorithm, Played, Ports, Spent
+from droculo.algorithms.base import Algorithm, OracleCalls, Ports, SlotPlay
 from droculo.algorithms.dec_bftrl import DecBFTRL
 from droculo.algorithms.dmfw import DMFW
 from droculo.algorithms.dobga import DOBGA
@@ -19,12 +19,12 @@ __all__ = [
     "Droculo",
     "DroculoState",
     "MonoDMFW",
+    "OracleCalls",
     "Phase",
-    "Played",
     "Ports",
     "Scales",
     "Schedule",
-    "Spent",
+    "SlotPlay",
     "dpobga",
     "schedule",
 ]

@@ -14,7 +14,7 @@ State = Any
 Share = Any
 
 
-class Played(eqx.Module):
+class SlotPlay(eqx.Module):
     """What an agent does in one slot of rounds: it plays `actions`, and asks at `points` in `rounds`."""
 
     actions: Array  # (rounds of the slot, d)
@@ -26,11 +26,13 @@ def _none() -> Array:
     return jnp.zeros((), jnp.int32)
 
 
-class Spent(eqx.Module):
+class OracleCalls(eqx.Module):
     """What an update cost the agent, beside its exchanges: calls of the set's oracles."""
 
     loo_calls: Array = eqx.field(default_factory=_none)
-    unmet: Array = eqx.field(default_factory=_none)  # infeasible projections that stopped before their tolerance
+    not_converged: Array = eqx.field(
+        default_factory=_none
+    )  # infeasible projections that stopped before their tolerance
     projections: Array = eqx.field(default_factory=_none)  # Euclidean ones
     separations: Array = eqx.field(default_factory=_none)
 
@@ -38,7 +40,7 @@ class Spent(eqx.Module):
 class Ports(Protocol):
     """The world, as an agent sees it. A driver supplies it."""
 
-    def ask(self, played: Played, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Array:
         """Play the slot and hear the answers: gradients (order 1) or values (order 0), one per question."""
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
@@ -48,7 +50,7 @@ class Ports(Protocol):
 class Silent:
     """A world that answers with zeros and has no neighbours: to see what an agent plays, which no answer changes."""
 
-    def ask(self, played: Played, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Array:
         like = played.points if order == 1 else played.points[:, 0]
         return jnp.zeros_like(like)
 
@@ -66,7 +68,7 @@ def is_near(domain: Set, x: Array, distance: float | Array = 0.0) -> Array:
     beyond = distance + slack(x.dtype, domain)
     near = jnp.linalg.norm(x) <= domain.radius + beyond
     # A point at this distance misses a constraint by a multiple of it, for a knapsack sqrt(d) times.
-    return near & domain.contains(x, beyond * np.sqrt(domain.dim)) if domain.quick_membership else near
+    return near & domain.contains(x, beyond * np.sqrt(domain.dim)) if domain.has_fast_contains else near
 
 
 class Algorithm(eqx.Module):
@@ -93,14 +95,14 @@ class Algorithm(eqx.Module):
         """The decision x in K that the state stands for (what a regret certificate speaks of)."""
 
     @abstractmethod
-    def play(self, ports: Ports, state: State, start: Array, length: int, key: Array) -> tuple[Share, Played]:
+    def play(self, ports: Ports, state: State, start: Array, length: int, key: Array) -> tuple[Share, SlotPlay]:
         """Play the slot of `length` rounds that begins in round `start`; return its share of the block's sum.
 
         `key` is the agent's own and the same in every slot: fold `start` into it for what is new in this slot.
         """
 
     @abstractmethod
-    def update(self, ports: Ports, state: State, total: Share) -> tuple[State, Spent]:
+    def update(self, ports: Ports, state: State, total: Share) -> tuple[State, OracleCalls]:
         """End the block: talk to the neighbours and move, given the sum of the block's shares."""
 
     def credible(self, tree: Any, index: int | Array = 0) -> bool | Array:

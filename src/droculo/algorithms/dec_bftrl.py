@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.base import Algorithm, Played, Ports, Spent
+from droculo.algorithms.base import Algorithm, OracleCalls, Ports, SlotPlay
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
 from droculo.feedback import full_information
@@ -52,7 +52,7 @@ class DecBFTRL(Algorithm):
     """
 
     domain: Set
-    link: Linearization
+    linearization: Linearization
     reach: Vector
     curvature: Vector  # mu
     precision: Vector  # 1/T
@@ -78,7 +78,7 @@ class DecBFTRL(Algorithm):
         bound = 2 * R / r * float(setting.bounds.gradient)
         step = (scales or Scales()).step_for(full_information(), setting.linearization)
         mu = bound / R * np.sqrt(2 * T * (1 + 1 / (1 - mixing_rate))) / step
-        return cls(domain, setting.linearization.on(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T), T)
+        return cls(domain, setting.linearization.for_set(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T), T)
 
     @property
     def payload(self) -> int:
@@ -91,20 +91,20 @@ class DecBFTRL(Algorithm):
     def decision(self, state: BFTRLState) -> Array:
         return jnp.asarray(self.domain.center) + state.offset
 
-    def play(self, ports: Ports, state: BFTRLState, start: Array, length: int, key: Array) -> tuple[Array, Played]:
+    def play(self, ports: Ports, state: BFTRLState, start: Array, length: int, key: Array) -> tuple[Array, SlotPlay]:
         w = self.decision(state)
-        z = self.link.quantile(jax.random.uniform(jax.random.fold_in(key, start), (), w.dtype))
-        played = Played(self.link.action(w)[None], start[None], self.link.query(w, z)[None])
-        return self.link.pull(w, z, ports.ask(played, 1)[0]), played
+        z = self.linearization.quantile(jax.random.uniform(jax.random.fold_in(key, start), (), w.dtype))
+        played = SlotPlay(self.linearization.action(w)[None], start[None], self.linearization.query(w, z)[None])
+        return self.linearization.pull(w, z, ports.ask(played, 1)[0]), played
 
-    def update(self, ports: Ports, state: BFTRLState, total: Array) -> tuple[BFTRLState, Spent]:
+    def update(self, ports: Ports, state: BFTRLState, total: Array) -> tuple[BFTRLState, OracleCalls]:
         loss = -self.domain.subspace.project(total)
         outward = jnp.dot(loss, state.leader) < 0
         loss = loss - jnp.where(outward, jnp.dot(loss, state.offset), 0) * state.ray
         slope = self.domain.subspace.project(ports.mix(state.slope) + loss)  # rounding would add up
         leader = self._leader(slope)
         gauge = gauge_distance(self.domain, leader, jnp.asarray(self.precision))
-        return BFTRLState(slope, leader, gauge.share * leader, gauge.ray), Spent(separations=gauge.calls)
+        return BFTRLState(slope, leader, gauge.share * leader, gauge.ray), OracleCalls(separations=gauge.calls)
 
     def _leader(self, slope: Array) -> Array:
         """argmin over |u| < R of -log(R^2 - |u|^2) + mu/2 |u|^2 + <slope, u>: against the slope, by a root in [0, R)."""

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.base import Algorithm, Played, Ports, Spent, is_near
+from droculo.algorithms.base import Algorithm, OracleCalls, Ports, SlotPlay, is_near
 from droculo.algorithms.frank_wolfe import (
     Heard,
     Leaders,
@@ -72,14 +72,14 @@ class DMFW(Algorithm):
     def decision(self, state: Leaders) -> Array:
         return state.path[-1]
 
-    def play(self, ports: Ports, state: Leaders, start: Array, length: int, key: Array) -> tuple[Heard, Played]:
-        played = Played(state.path[-1:], jnp.broadcast_to(start, (self.inner,)), state.path[:-1])
+    def play(self, ports: Ports, state: Leaders, start: Array, length: int, key: Array) -> tuple[Heard, SlotPlay]:
+        played = SlotPlay(state.path[-1:], jnp.broadcast_to(start, (self.inner,)), state.path[:-1])
         gradients = ports.ask(played, 1)
         return Heard(gradients, random_bits(jax.random.fold_in(key, start))), played
 
-    def update(self, ports: Ports, state: Leaders, total: Heard) -> tuple[Leaders, Spent]:
+    def update(self, ports: Ports, state: Leaders, total: Heard) -> tuple[Leaders, OracleCalls]:
         state = end_of_block(ports, self.domain, jnp.asarray(self.width), jnp.asarray(self.rho), state, total)
-        return state, Spent(loo_calls=jnp.asarray(self.inner))
+        return state, OracleCalls(loo_calls=jnp.asarray(self.inner))
 
     def credible(self, tree: Array, index: int | Array = 0) -> Array:
         """The first half of a block's exchanges sends gradients, which may be anything; the second half points of K."""

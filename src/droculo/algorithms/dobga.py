@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.base import Algorithm, Played, Ports, Spent, is_near
+from droculo.algorithms.base import Algorithm, OracleCalls, Ports, SlotPlay, is_near
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
 from droculo.feedback import full_information
@@ -33,7 +33,7 @@ class DOBGA(Algorithm):
     """
 
     domain: Set
-    link: Linearization
+    linearization: Linearization
     step_size: Vector
     horizon: int = eqx.field(static=True)
     block: int = eqx.field(static=True, default=1)
@@ -49,7 +49,7 @@ class DOBGA(Algorithm):
         jax.eval_shape(setting.set.project, jnp.zeros(setting.set.dim))  # raises where it cannot
         scale = (scales or Scales()).step_for(full_information(), setting.linearization)
         step = scale * float(setting.set.radius) / (float(setting.bounds.gradient) * np.sqrt(T))
-        return cls(setting.set, setting.linearization.on(setting.set), np.asarray(step), T)
+        return cls(setting.set, setting.linearization.for_set(setting.set), np.asarray(step), T)
 
     @property
     def payload(self) -> int:
@@ -61,14 +61,14 @@ class DOBGA(Algorithm):
     def decision(self, state: Array) -> Array:
         return state
 
-    def play(self, ports: Ports, state: Array, start: Array, length: int, key: Array) -> tuple[Array, Played]:
-        z = self.link.quantile(jax.random.uniform(jax.random.fold_in(key, start), (), state.dtype))
-        played = Played(self.link.action(state)[None], start[None], self.link.query(state, z)[None])
-        return self.link.pull(state, z, ports.ask(played, 1)[0]), played
+    def play(self, ports: Ports, state: Array, start: Array, length: int, key: Array) -> tuple[Array, SlotPlay]:
+        z = self.linearization.quantile(jax.random.uniform(jax.random.fold_in(key, start), (), state.dtype))
+        played = SlotPlay(self.linearization.action(state)[None], start[None], self.linearization.query(state, z)[None])
+        return self.linearization.pull(state, z, ports.ask(played, 1)[0]), played
 
-    def update(self, ports: Ports, state: Array, total: Array) -> tuple[Array, Spent]:
-        y = ports.mix(state) + self.step_size * self.link.beta * total
-        return self.domain.project(y), Spent(projections=jnp.ones((), jnp.int32))
+    def update(self, ports: Ports, state: Array, total: Array) -> tuple[Array, OracleCalls]:
+        y = ports.mix(state) + self.step_size * self.linearization.beta * total
+        return self.domain.project(y), OracleCalls(projections=jnp.ones((), jnp.int32))
 
     def credible(self, tree: Array, index: int | Array = 0) -> Array:
         return is_near(self.domain, tree)

@@ -9,7 +9,7 @@ from droculo.algorithms.frank_wolfe import needs_zero
 from droculo.algorithms.schedules import Scales
 from droculo.feedback import full_information
 from droculo.linearizations import Setting
-from droculo.oracles import Paper
+from droculo.oracles import PaperFrankWolfe
 
 
 def dpobga(setting: Setting, *, horizon: int, scales: Scales | None = None) -> Droculo:
@@ -23,10 +23,10 @@ def dpobga(setting: Setting, *, horizon: int, scales: Scales | None = None) -> D
     >>> dpobga(problem.setting, horizon=1024).block
     32
     """
-    link = needs_zero(setting, "DPOBGA")
+    linearization = needs_zero(setting, "DPOBGA")
     scales = scales or Scales()
-    model, oracle = full_information(), Paper()
-    step = scales.step_for(model, link, 0.5, oracle) * float(link.beta)
+    model, oracle = full_information(), PaperFrankWolfe()
+    step = scales.step_for(model, linearization, 0.5, oracle) * float(linearization.beta)
     return Droculo.design(
         setting, model, horizon=horizon, theta=0.5, oracle=oracle, lean=False, even=False,
         scales=dataclasses.replace(scales, step=step),

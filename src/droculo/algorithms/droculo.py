@@ -5,7 +5,7 @@ two values) and whether query points must be played.
 
     paper          here
     K, K_delta     domain, run_set (the shrunk set when values are asked, else K itself)
-    h, w, z        link.action, link.query, its draw
+    h, w, z        linearization.action, linearization.query, its draw
     T, K, L        horizon, block, slot
     eta, eps       step_size, tolerance
     x, y-tilde     state.x, state.y
@@ -22,12 +22,12 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.algorithms.base import Algorithm, Played, Ports, Spent, is_near
+from droculo.algorithms.base import Algorithm, OracleCalls, Ports, SlotPlay, is_near
 from droculo.algorithms.schedules import Scales, Schedule, schedule
 from droculo.expect import expect
-from droculo.feedback import Feedback, OnePoint, Past, Tally, look_up
+from droculo.feedback import Feedback, OnePoint, SlotSums, ValueStats, look_up
 from droculo.linearizations import Linearization, Setting
-from droculo.oracles import Corrective, InfeasibleProjection, Paper
+from droculo.oracles import ActiveSet, InfeasibleProjection, PaperFrankWolfe
 from droculo.precision import double
 from droculo.sets import Set, Shrunk
 from droculo.sets.geometry import Vector
@@ -42,7 +42,7 @@ class DroculoState(eqx.Module):
     x: Array  # the decision
     y: Array  # its infeasible companion
     memory: Any  # the oracle's, local to the agent
-    past: Past  # the signal's
+    past: ValueStats  # the signal's
 
 
 class Droculo(Algorithm):
@@ -57,7 +57,7 @@ class Droculo(Algorithm):
 
     domain: Set
     run_set: Set
-    link: Linearization
+    linearization: Linearization
     feedback: Feedback
     oracle: InfeasibleProjection
     start: Vector
@@ -93,7 +93,7 @@ class Droculo(Algorithm):
         """
         expect(setting, Setting, "setting", "Pass problem.setting.")
         expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
-        expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.Corrective().")
+        expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.ActiveSet().")
         expect(scales, (Scales, type(None)), "scales", "Pass for example droculo.Scales(step=2.0).")
         expect(theta, (int, float, np.number), "theta", "It is a number between 0 and 1.")
         row = look_up(setting.linearization, feedback, theta)
@@ -114,7 +114,7 @@ class Droculo(Algorithm):
         if isinstance(feedback, Feedback) and isinstance(feedback.signal, OnePoint):
             feedback = eqx.tree_at(lambda f: f.signal, feedback, OnePoint(control_variate=False))
         return cls.design(
-            setting, feedback, horizon=horizon, theta=theta, oracle=Paper(), lean=False, even=False,
+            setting, feedback, horizon=horizon, theta=theta, oracle=PaperFrankWolfe(), lean=False, even=False,
             scales=Scales.theorem(), start=start,
         )  # fmt: skip
 
@@ -136,13 +136,13 @@ class Droculo(Algorithm):
                 f"{feedback.name} feedback asks at a distance delta > 0; got a schedule with {plan.delta}."
             )
         domain = setting.set
-        setting.linearization.on(domain)  # refuses a set that its case does not cover, before that is shrunk
-        oracle = oracle or Corrective()
+        setting.linearization.for_set(domain)  # refuses a set that its case does not cover, before that is shrunk
+        oracle = oracle or ActiveSet()
         run_set = Shrunk(domain, plan.delta) if feedback.signal.order == 0 else domain
         return cls(
             domain=domain,
             run_set=run_set,
-            link=setting.linearization.on(run_set),
+            linearization=setting.linearization.for_set(run_set),
             feedback=eqx.tree_at(lambda f: f.signal, feedback, feedback.signal.prepare(domain, plan.delta)),
             oracle=oracle,
             start=_starting_point(run_set, start),
@@ -170,20 +170,22 @@ class Droculo(Algorithm):
     def init(self) -> DroculoState:
         c = jnp.asarray(self.start)
         nothing = jnp.zeros((), c.dtype)
-        return DroculoState(c, c, self.oracle.init(self.run_set, c), Past(nothing, nothing))
+        return DroculoState(c, c, self.oracle.init(self.run_set, c), ValueStats(nothing, nothing))
 
     def decision(self, state: DroculoState) -> Array:
         return state.x
 
-    def play(self, ports: Ports, state: DroculoState, start: Array, length: int, key: Array) -> tuple[Tally, Played]:
-        x, link, signal = state.x, self.link, self.feedback.signal
+    def play(
+        self, ports: Ports, state: DroculoState, start: Array, length: int, key: Array
+    ) -> tuple[SlotSums, SlotPlay]:
+        x, linearization, signal = state.x, self.linearization, self.feedback.signal
         z, when, v, alone = self._draw(start, length, key, x)
-        points = signal.points(link.query(x, z), v)
-        actions = self.feedback.actions(link.action(x), points, when, length)
-        played = Played(actions, jnp.broadcast_to(start + when, points.shape[:1]), points)
+        points = signal.points(linearization.query(x, z), v)
+        actions = self.feedback.actions(linearization.action(x), points, when, length)
+        played = SlotPlay(actions, jnp.broadcast_to(start + when, points.shape[:1]), points)
         answers = ports.ask(played, signal.order)
         if signal.order == 1:
-            answers = link.pull(x, z, answers[0])[None]
+            answers = linearization.pull(x, z, answers[0])[None]
         return signal.tally(answers, v, alone), played
 
     def _draw(self, start: Array, length: int, key: Array, x: Array) -> tuple[Array, Array, Array, Array]:
@@ -210,14 +212,14 @@ class Droculo(Algorithm):
         v = signal.draw(for_v, x.shape[0], x.dtype) * (1 - 2 * second)
         # A slot of one round has no round to choose, and then gradients need no draw of their own.
         when = jnp.minimum((share * length).astype(start.dtype), length - 1) if length > 1 else jnp.zeros_like(start)
-        return self.link.quantile(u), when, v, alone
+        return self.linearization.quantile(u), when, v, alone
 
-    def update(self, ports: Ports, state: DroculoState, total: Tally) -> tuple[DroculoState, Spent]:
+    def update(self, ports: Ports, state: DroculoState, total: SlotSums) -> tuple[DroculoState, OracleCalls]:
         x, y = (state.x, ports.mix(state.y)) if self.lean else ports.mix((state.x, state.y))
         o, past = self.feedback.signal.estimate(total, state.past)
         y = y + self.step_size * o
         out = self.oracle(self.run_set, x, y, jnp.asarray(self.tolerance), state.memory)
-        return DroculoState(out.x, out.y, out.memory, past), Spent(out.calls, ~out.met)
+        return DroculoState(out.x, out.y, out.memory, past), OracleCalls(out.calls, ~out.converged)
 
     def credible(self, tree: Any, index: int | Array = 0) -> Array:
         """x in K, and y as near to it as the oracle promises."""

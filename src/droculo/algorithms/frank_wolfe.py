@@ -89,10 +89,10 @@ def whole_number(value: int, what: str) -> int:
 def needs_zero(setting: Setting, who: str) -> Linearization:
     """These walks begin at 0, and only monotone functions reward that."""
     expect(setting, Setting, "setting", "Pass problem.setting.")
-    link, domain = setting.linearization, setting.set
-    if link.case != "A2" or not domain.contains_origin:
+    linearization, domain = setting.linearization, setting.set
+    if linearization.case != "A2" or not domain.contains_origin:
         raise ValueError(
-            f"{who} is for monotone functions on a set that contains 0 (case A2); got case {link.case} on "
+            f"{who} is for monotone functions on a set that contains 0 (case A2); got case {linearization.case} on "
             f"{type(domain).__name__}. Use Droculo, which covers this case."
         )
-    return link.on(domain)
+    return linearization.for_set(domain)

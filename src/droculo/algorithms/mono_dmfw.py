@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.base import Algorithm, Played, Ports, Spent, is_near
+from droculo.algorithms.base import Algorithm, OracleCalls, Ports, SlotPlay, is_near
 from droculo.algorithms.frank_wolfe import (
     Heard,
     Leaders,
@@ -75,19 +75,19 @@ class MonoDMFW(Algorithm):
     def decision(self, state: Leaders) -> Array:
         return state.path[-1]
 
-    def play(self, ports: Ports, state: Leaders, start: Array, length: int, key: Array) -> tuple[Heard, Played]:
+    def play(self, ports: Ports, state: Leaders, start: Array, length: int, key: Array) -> tuple[Heard, SlotPlay]:
         q = start % self.block
         for_order, for_noise = jax.random.split(jax.random.fold_in(key, start - q))
         k = _place(for_order, q, self.block)
-        played = Played(state.path[-1:], start[None], state.path[k][None])
+        played = SlotPlay(state.path[-1:], start[None], state.path[k][None])
         gradient = ports.ask(played, 1)[0]
         alone = (jnp.arange(self.block) == k)[:, None]
         bits = random_bits(for_noise)
         return Heard(jnp.where(alone, gradient, 0), jnp.where(q == 0, bits, 0)), played
 
-    def update(self, ports: Ports, state: Leaders, total: Heard) -> tuple[Leaders, Spent]:
+    def update(self, ports: Ports, state: Leaders, total: Heard) -> tuple[Leaders, OracleCalls]:
         state = end_of_block(ports, self.domain, jnp.asarray(self.width), jnp.asarray(self.rho), state, total)
-        return state, Spent(loo_calls=jnp.asarray(self.block))
+        return state, OracleCalls(loo_calls=jnp.asarray(self.block))
 
     def credible(self, tree: Array, index: int | Array = 0) -> Array:
         """The first half of a block's exchanges sends gradients, which may be anything; the second half points of K."""

@@ -67,7 +67,7 @@ class Scales:
     def step_for(
         self,
         feedback: Feedback,
-        link: Linearization,
+        linearization: Linearization,
         theta: float = 1.0,
         oracle: InfeasibleProjection | None = None,
     ) -> float:
@@ -81,13 +81,13 @@ class Scales:
             return self.step
         answers = 0 if feedback.signal.order == 1 else 2 if feedback.name == "two-point" else 1
         B = 9.0 ** (1 - theta)
-        if not link.up_concave:
+        if not linearization.up_concave:
             return {0: 1.5, 2: 10.0, 1: 100 * B / 3}[answers]
         if answers == 1:
             return 300.0
         if not (oracle is None or oracle.remembers):
             return {0: 3.0, 2: 30.0}[answers]
-        return {0: 10.0, 2: 30.0}[answers] * (1.0 if link.bends else B)
+        return {0: 10.0, 2: 30.0}[answers] * (1.0 if linearization.bends else B)
 
     def tolerance_for(self, oracle: InfeasibleProjection | None, domain: Set) -> float:
         """The scale of the tolerance, by the default rule unless it was given; no oracle means the default one."""

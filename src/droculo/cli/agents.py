@@ -38,11 +38,13 @@ def launch(context: typer.Context, spec: Spec, processes: Processes, over: Carri
     --over zenoh on each.
     """
     from droculo.experiments import build, load
-    from droculo.runtime import split
+    from droculo.runtime import assign_agents
 
     found = load(spec)
     for cell in found.cells:
-        split(build(cell, found.folder)[1].n_agents, processes)  # too many processes are an error before any is started
+        assign_agents(
+            build(cell, found.folder)[1].n_agents, processes
+        )  # too many processes are an error before any is started
     folder = out or Path("results") / f"{spec.stem}-{over}"
     context.obj.keeps = True
     if over is Over.mpi:
@@ -83,9 +85,9 @@ def agent(
             "over Zenoh a process needs --field FILE (the endpoints of all) and --me NUMBER (which it is)."
         )
     from droculo.experiments import load
-    from droculo.experiments.over_zenoh import Field, agent_over_zenoh
+    from droculo.experiments.over_zenoh import Deployment, agent_over_zenoh
 
-    agent_over_zenoh(load(spec), folder, Field.load(field), me, cell=cell, seed=seed)
+    agent_over_zenoh(load(spec), folder, Deployment.load(field), me, cell=cell, seed=seed)
     return 0
 
 

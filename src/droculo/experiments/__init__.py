@@ -14,10 +14,10 @@ from droculo.experiments.compare import (
 from droculo.experiments.crossover import Pace, Race, measure_crossover, race
 from droculo.experiments.engines import ENGINES, side_by_side
 from droculo.experiments.over_mpi import sweep_over_mpi
-from droculo.experiments.over_zenoh import Field, agent_over_zenoh, sweep_over_zenoh
+from droculo.experiments.over_zenoh import Deployment, agent_over_zenoh, sweep_over_zenoh
 from droculo.experiments.play import Rows, play
 from droculo.experiments.readings import Reading, Shelf, measured, read
-from droculo.experiments.rows import BEYOND, FULL, QUICK, ROWS, Row, Size
+from droculo.experiments.rows import EXTRA_ROWS, FULL, QUICK, ROWS, Row, Size
 from droculo.experiments.spec import Spec, SpecError, load, parse
 from droculo.experiments.store import Results, Store, StoreError
 from droculo.experiments.sweep import Sweep, collect, spec_of, sweep
@@ -25,8 +25,8 @@ from droculo.experiments.table_1 import Measured, Swept, Table1, by_seed, growth
 
 __all__ = [
     "ALGORITHMS",
-    "BEYOND",
     "ENGINES",
+    "EXTRA_ROWS",
     "FEEDBACKS",
     "FULL",
     "NETWORKS",
@@ -37,8 +37,8 @@ __all__ = [
     "Choice",
     "Comparison",
     "Contender",
+    "Deployment",
     "Entry",
-    "Field",
     "Measured",
     "NotPossibleError",
     "Outcome",

@@ -177,13 +177,13 @@ FEEDBACKS: dict[str, Callable[[], Feedback]] = {
     "two-point": models.two_point,
 }
 ORACLES: dict[str, Callable[[], oracles.InfeasibleProjection]] = {
-    "corrective": oracles.Corrective, "sharp": oracles.Sharp, "paper": oracles.Paper,
+    "active-set": oracles.ActiveSet, "frank-wolfe": oracles.FrankWolfe, "paper": oracles.PaperFrankWolfe,
 }  # fmt: skip
 
 
 def _droculo(
     setting: Setting, network: Network, horizon: int, *, feedback: str = "full-information", theta: float = 0.5,
-    oracle: str = "corrective", lean: bool | None = None, even: bool = True, step: float | None = None,
+    oracle: str = "active-set", lean: bool | None = None, even: bool = True, step: float | None = None,
     tolerance: float | None = None, block: float = 1.0, slot: float = 1.0, delta: float = 0.5,
 ) -> Algorithm:  # fmt: skip
     scales = Scales(step=step, tolerance=tolerance, block=block, slot=slot, delta=delta)

@@ -13,13 +13,13 @@ from tqdm import tqdm
 from droculo import feedback
 from droculo.algorithms import DMFW, DOBGA, Algorithm, DecBFTRL, Droculo, MonoDMFW, dpobga
 from droculo.algorithms.schedules import whole_horizon
+from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.experiments.catalogue import NETWORKS, PROBLEMS, network
 from droculo.experiments.readings import Reading, measured
 from droculo.measure import regret, rewards
 from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.simulator import simulate
-from droculo.simulator.room import make_room
 
 Numbers = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ def contenders(problem: Problem, network: Network, horizon: int) -> tuple[list[C
 
     >>> from droculo import networks, problems
     >>> problem = problems.PlantedCut.random(agents=3, left=2, right=2, seed=0)
-    >>> able, left_out = contenders(problem, networks.connect(networks.ring(3)), 64)
+    >>> able, left_out = contenders(problem, networks.from_graph(networks.ring(3)), 64)
     >>> len(able), list(left_out)
     (7, ['DPOBGA', 'Mono-DMFW', 'DMFW, 8 inner steps'])
     """
@@ -118,15 +118,15 @@ def compare(problem: Problem, network: Network, horizon: int, seeds: Sequence[in
     T = whole_horizon(horizon)
     times = np.unique(np.geomspace(1, T, TIMES).round().astype(np.int64))
     outcomes = [_outcome(problem, each, network, seeds, times) for each in tqdm(able, leave=False, disable=None)]
-    link = problem.linearization.on(problem.set)
-    assert link.alpha is not None
+    linearization = problem.linearization.for_set(problem.set)
+    assert linearization.alpha is not None
     best = problem.comparator(T, np.arange(network.n_agents))
     assert best is not None  # else there were no regret
     return Comparison(
         problem=type(problem).__name__,
         domain=type(problem.set).__name__,
-        case=link.case,
-        alpha=float(link.alpha),
+        case=linearization.case,
+        alpha=float(linearization.alpha),
         best=best.total / T,
         agents=network.n_agents,
         dim=problem.set.dim,
@@ -143,7 +143,7 @@ def compare(problem: Problem, network: Network, horizon: int, seeds: Sequence[in
 def _outcome(
     problem: Problem, contender: Contender, network: Network, seeds: Sequence[int], times: NDArray[np.int64]
 ) -> Outcome:
-    make_room(FEW_MAPS)
+    clear_caches_if_needed(FEW_MAPS)
     simulate(problem, contender.algorithm, network, key=seeds[0], progress=False, quick=False)  # compiles
     readings, lost, earned = [], [], []
     for seed in seeds:

@@ -15,6 +15,8 @@ from tqdm import tqdm
 
 from droculo import feedback, networks
 from droculo.algorithms import DOBGA, Algorithm
+from droculo.engine import Record, Trajectory
+from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.experiments.cell import code
 from droculo.experiments.rows import FULL, droculo, top_b
 from droculo.experiments.whole_files import write_whole
@@ -22,8 +24,7 @@ from droculo.linearizations import Setting
 from droculo.measure import certificate
 from droculo.networks import Network
 from droculo.problems import NQP, Problem
-from droculo.simulator import Record, Trajectory, simulate
-from droculo.simulator.room import make_room
+from droculo.simulator import simulate
 
 AGENTS = 8
 #: every method is timed so often, in turns
@@ -95,7 +96,7 @@ class Race:
 
 def race(ground: Ground, *, turns: int = TURNS, folder: Path | None = None) -> Race:
     """Run all methods in all dimensions of a ground. What is in `folder` is not measured again."""
-    network = networks.connect(networks.ring(AGENTS))
+    network = networks.from_graph(networks.ring(AGENTS))
     known = {
         "droculo": version("droculo"), "jax": version("jax"), "agents": AGENTS, "horizon": ground.horizon,
         "turns": turns, "methods": list(METHODS),
@@ -114,7 +115,7 @@ def race(ground: Ground, *, turns: int = TURNS, folder: Path | None = None) -> R
 
 def _in_turns(ground: Ground, dim: int, network: Network, turns: int) -> list[dict[str, Any]]:
     """The methods one after another, again and again, so that a slow moment of the computer meets all of them."""
-    make_room(FEW_MAPS)
+    clear_caches_if_needed(FEW_MAPS)
     problem, T = ground.problem(dim), ground.horizon
     agents = {name: design(problem.setting, T) for name, design in METHODS.items()}
     spent: dict[str, list[float]] = {name: [] for name in agents}

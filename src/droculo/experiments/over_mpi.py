@@ -13,7 +13,7 @@ from droculo.experiments.processes import fingerprint_of, folder_of, keep_cell
 from droculo.experiments.spec import Spec
 from droculo.experiments.store import Store
 from droculo.experiments.sweep import Progress, Sweep, begin, collect
-from droculo.runtime import MPITransport, Part, Together, gather, place_of, split, take_part
+from droculo.runtime import GatheredRun, MPITransport, ProcessRun, assign_agents, gather, partition, run_process
 from droculo.runtime.mpi import bring_together, mpi
 
 
@@ -49,13 +49,13 @@ def sweep_over_mpi(
     return collect(out) if first else None
 
 
-def _play(world: Any, spec: Spec, cell: Cell, seed: int, folder: Path) -> Together | None:
+def _play(world: Any, spec: Spec, cell: Cell, seed: int, folder: Path) -> GatheredRun | None:
     problem, network, algorithm = build(cell, spec.folder)
-    homes = split(network.n_agents, world.Get_size())
-    place = place_of(network, homes, world.Get_rank())
+    homes = assign_agents(network.n_agents, world.Get_size())
+    place = partition(network, homes, world.Get_rank())
     transport = MPITransport(world, place.neighbours)
-    part = take_part(problem, algorithm, network, place, transport, key=seed, folder=folder)
-    parts: list[Part] | None = bring_together(world, part, lambda rank: place_of(network, homes, rank))
+    part = run_process(problem, algorithm, network, place, transport, key=seed, folder=folder)
+    parts: list[ProcessRun] | None = bring_together(world, part, lambda rank: partition(network, homes, rank))
     return None if parts is None else gather(algorithm, parts)
 
 

@@ -19,15 +19,15 @@ from droculo.experiments.spec import Spec, SpecError
 from droculo.experiments.store import Store
 from droculo.experiments.sweep import Progress, Sweep, begin, collect
 from droculo.experiments.whole_files import write_whole
-from droculo.runtime import TLS, ZenohTransport, place_of, split, take_part
+from droculo.runtime import TLS, ZenohTransport, assign_agents, partition, run_process
 from droculo.runtime.endpoints import check_endpoint
 
 _KEYS = ("endpoints", "tls", "patience", "gathering", "pace", "config")
 
 
 @dataclass(frozen=True)
-class Field:
-    """Where the processes of a run are, and how they treat each other. Read from a TOML file by `Field.load`."""
+class Deployment:
+    """Where the processes of a run are, and how they treat each other. Read from a TOML file by `Deployment.load`."""
 
     endpoints: dict[int, str]
     tls: TLS | None = None
@@ -38,7 +38,7 @@ class Field:
     text: str = field(default="", compare=False)
 
     @classmethod
-    def load(cls, path: Path) -> Field:
+    def load(cls, path: Path) -> Deployment:
         """Read a field: endpoints of all processes, certificates, patience."""
         try:
             text = path.read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ class Field:
         return cls({int(name): endpoint for name, endpoint in endpoints.items()}, tls, **given, text=text)
 
     @classmethod
-    def loopback(cls, processes: int, **options: Any) -> Field:
+    def loopback(cls, processes: int, **options: Any) -> Deployment:
         """All processes on this machine, at ports that are free now."""
         sockets = [socket.socket() for _ in range(processes)]
         for each in sockets:
@@ -107,7 +107,7 @@ def _tls(given: Any, folder: Path) -> TLS | None:
 def agent_over_zenoh(
     spec: Spec,
     out: Path,
-    field: Field,
+    field: Deployment,
     me: int,
     *,
     cell: int = 0,
@@ -119,14 +119,14 @@ def agent_over_zenoh(
     if me not in field.endpoints:
         raise SpecError(f"there are processes 0 to {len(field.endpoints) - 1} in the field; got --me {me}.")
     problem, network, algorithm = build(chosen, spec.folder)
-    place = place_of(network, split(network.n_agents, len(field.endpoints)), me)
+    place = partition(network, assign_agents(network.n_agents, len(field.endpoints)), me)
     key = chosen.key(spec.folder)
     folder = folder_of(out, key, seed, me)
     transport = ZenohTransport(
         me, field.endpoints, place.neighbours, run=f"{key}/{seed}", tls=field.tls, patience=field.patience,
         gathering=field.gathering, config=field.config,
     )  # fmt: skip
-    part = take_part(
+    part = run_process(
         problem, algorithm, network, place, transport, key=seed, folder=folder, pace=field.pace, progress=progress
     )
     write_meter(folder, part)
@@ -172,7 +172,7 @@ def gather_cell(spec: Spec, out: Path, cell: Cell, processes: int) -> None:
 def _launch(file: Path, out: Path, cell: int, seed: int, processes: int, folder: Path) -> None:
     """One run: start its processes and wait for all of them."""
     field = folder / "field.toml"
-    write_whole(field, Field.loopback(processes).written())
+    write_whole(field, Deployment.loopback(processes).written())
     children = []
     try:
         for me in range(processes):

@@ -17,16 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm, Droculo
+from droculo.engine import Trajectory
 from droculo.experiments import catalogue
 from droculo.experiments.cell import Cell, Choice, build, code, problem_of
 from droculo.feedback import look_up
-from droculo.measure import Sample, best_fixed, certificate, regret, rewards
+from droculo.measure import Sample, best_fixed_point, certificate, regret, rewards
 from droculo.measure.network import consensus_gaps
 from droculo.measure.sampling import MOST_EVALUATIONS
 from droculo.networks import Network
 from droculo.problems import Comparator, Problem
 from droculo.runtime import Faults
-from droculo.simulator import Trajectory, simulate
+from droculo.simulator import simulate
 
 Numbers = NDArray[np.float64]
 Row = dict[str, Any]
@@ -87,7 +88,7 @@ def play(cell: Cell, folder: Path, driven: Driven | None = None) -> Rows:
 
 _COSTS = (
     "exchanges", "messages", "bytes", "loo_calls", "projections", "separations", "gradient_queries", "value_queries",
-    "unmet",
+    "not_converged",
 )  # fmt: skip
 
 
@@ -185,7 +186,7 @@ def _comparator(choice: Choice, folder: Path, text: str, horizon: int, agents: i
     problem = problem_of(choice, folder)
     if not problem.differentiable:
         return problem.comparator(horizon, np.arange(agents))
-    return best_fixed(problem, horizon, agents)
+    return best_fixed_point(problem, horizon, agents)
 
 
 def _costs_at(run: Trajectory, agent: Algorithm, place: int, times: NDArray[np.int64]) -> dict[str, Numbers]:
@@ -214,10 +215,10 @@ def _costs_at(run: Trajectory, agent: Algorithm, place: int, times: NDArray[np.i
 
 
 def _about(cell: Cell, problem: Problem, network: Network, agent: Algorithm) -> Row:
-    link = problem.linearization.on(problem.set)
+    linearization = problem.linearization.for_set(problem.set)
     options = dict(cell.algorithm.options)
     theta = options.get("theta", 0.5 if cell.algorithm.name in ("droculo", "droculo-published") else None)
-    promised = _promise(cell, link.case, problem, agent, theta)
+    promised = _promise(cell, linearization.case, problem, agent, theta)
     links = np.concatenate([weights.edges.ends for weights in network.cycle])
     few = network.n_agents <= MOST_DRAWN and len(links) <= 10 * MOST_DRAWN
     return {
@@ -231,8 +232,8 @@ def _about(cell: Cell, problem: Problem, network: Network, agent: Algorithm) -> 
         "agents": network.n_agents,
         "dim": problem.set.dim,
         "domain": type(problem.set).__name__,
-        "case": link.case,
-        "alpha": None if link.alpha is None else float(link.alpha),
+        "case": linearization.case,
+        "alpha": None if linearization.alpha is None else float(linearization.alpha),
         "mixing_rate": float(network.mixing_rate),
         "block": agent.block,
         "slot": agent.slot,

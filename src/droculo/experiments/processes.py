@@ -10,16 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
+from droculo.engine import Trajectory
+from droculo.engine.record import CostCurve, Ledger
 from droculo.experiments.cell import Cell, build
 from droculo.experiments.play import Driven, play
 from droculo.experiments.spec import Spec
 from droculo.experiments.store import Store, StoreError
 from droculo.experiments.whole_files import write_whole
-from droculo.runtime import Meter, Part, Together, gather, place_of, split
+from droculo.runtime import GatheredRun, Meter, ProcessRun, assign_agents, gather, partition
 from droculo.runtime.journal import read_entries
 from droculo.runtime.part import layout_of
-from droculo.simulator import Trajectory
-from droculo.simulator.trajectory import Ledger, Spending
 
 
 def folder_of(out: Path, key: str, seed: int, me: int | None = None) -> Path:
@@ -33,22 +33,22 @@ def fingerprint_of(spec: Spec) -> bytes:
     return hashlib.sha256("".join(cell.key(spec.folder) for cell in spec.cells).encode()).digest()
 
 
-def keep_cell(store: Store, spec: Spec, cell: Cell, driver: str, processes: int, runs: Sequence[Together]) -> None:
+def keep_cell(store: Store, spec: Spec, cell: Cell, driver: str, processes: int, runs: Sequence[GatheredRun]) -> None:
     """Measure what processes have played, and keep its rows as those of a simulated cell."""
     run = _stacked([run.trajectory for run in runs])
     rows = play(cell, spec.folder, Driven(driver, processes, run, tuple(run.faults for run in runs)))
     store.keep(cell.key(spec.folder), rows)
 
 
-def write_meter(folder: Path, part: Part) -> None:
+def write_meter(folder: Path, part: ProcessRun) -> None:
     """What went over the wire, beside the journal of a process that has finished."""
     write_whole(folder / "meter.json", json.dumps({**asdict(part.meter), "seconds": part.seconds}))
 
 
-def read_run(out: Path, spec: Spec, cell: Cell, seed: int, processes: int) -> Together:
+def read_run(out: Path, spec: Spec, cell: Cell, seed: int, processes: int) -> GatheredRun:
     """The run that the journals of all processes tell of; a process that never wrote is one that never played."""
     _, network, algorithm = build(cell, spec.folder)
-    homes = split(network.n_agents, processes)
+    homes = assign_agents(network.n_agents, processes)
     there = len(list(folder_of(out, cell.key(spec.folder), seed).glob("process-*/about.json")))
     if there > processes:
         raise StoreError(f"{there} processes have played this run, and {processes} are to be gathered: say -n {there}.")
@@ -60,7 +60,7 @@ def read_run(out: Path, spec: Spec, cell: Cell, seed: int, processes: int) -> To
             told = json.loads((folder / "meter.json").read_text())
             seconds = told.pop("seconds")
             meter = Meter(**told)
-        place = place_of(network, homes, me)
+        place = partition(network, homes, me)
         layout = layout_of(algorithm, place)
         if (folder / "about.json").exists():
             told = json.loads((folder / "about.json").read_text())
@@ -69,7 +69,7 @@ def read_run(out: Path, spec: Spec, cell: Cell, seed: int, processes: int) -> To
                     f"{folder} was written by one of another number of processes: it has {told.get('agents')} agents, and one "
                     f"of {processes} processes has {layout.agents}. Say with -n how many there were."
                 )
-        parts.append(Part(place, tuple(read_entries(folder, layout)), meter, seconds, layout))
+        parts.append(ProcessRun(place, tuple(read_entries(folder, layout)), meter, seconds, layout))
     if not any(part.entries for part in parts):
         raise StoreError(f"{folder_of(out, cell.key(spec.folder), seed)} holds no journal of any process of this run.")
     return gather(algorithm, parts)
@@ -79,7 +79,7 @@ def _stacked(runs: list[Trajectory]) -> Trajectory:
     """Runs of one cell with a first axis for their seeds."""
     bills = [run.ledger for run in runs]
     costs = {f.name: np.stack([getattr(bill, f.name) for bill in bills]) for f in fields(Ledger) if f.name != "seconds"}
-    curves = {f.name: np.stack([getattr(run.spending, f.name) for run in runs]) for f in fields(Spending)[1:]}
+    curves = {f.name: np.stack([getattr(run.spending, f.name) for run in runs]) for f in fields(CostCurve)[1:]}
     return Trajectory(
         horizon=runs[0].horizon,
         rounds=runs[0].rounds,
@@ -88,5 +88,5 @@ def _stacked(runs: list[Trajectory]) -> Trajectory:
         agents=runs[0].agents,
         states=None,
         ledger=Ledger(**costs, seconds=sum(bill.seconds for bill in bills)),
-        spending=Spending(runs[0].spending.rounds, **curves),
+        spending=CostCurve(runs[0].spending.rounds, **curves),
     )

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from droculo.algorithms import Algorithm
+from droculo.engine import Trajectory
 from droculo.experiments.whole_files import write_whole
 from droculo.measure import certificate, consensus_gap, regret
 from droculo.networks import Network
 from droculo.problems import Problem
-from droculo.simulator import Trajectory, simulate
+from droculo.simulator import simulate
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from droculo import feedback
 from droculo.algorithms import DMFW, DOBGA, Algorithm, DecBFTRL, Droculo, MonoDMFW, dpobga
 from droculo.feedback import TABLE_1, Feedback
 from droculo.linearizations import Setting
-from droculo.oracles import Paper
-from droculo.problems import Independent, PlantedCut, Problem, TopB, WeakQuadratic
+from droculo.oracles import PaperFrankWolfe
+from droculo.problems import IIDWeights, PlantedCut, Problem, TopB, WeakQuadratic
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class Row:
 THETA = 0.5
 
 
-def _weights(size: Size, entries: int, floor: float, seed: int) -> Independent:
+def _weights(size: Size, entries: int, floor: float, seed: int) -> IIDWeights:
     """Every round anew, floor to 3 floor. A third of the entries stands out in the mean, which is less clear to each
     agent alone. (With near ties, horizons would have to be astronomic before an exponent shows: docs/design.md.)"""
     own = np.random.default_rng(0).uniform(size=(size.agents, entries))
     common = np.arange(entries) < max(1, entries // 3)
     low = floor * (1 + (common + own) / 2)
-    return Independent(low, low + floor, seed=seed)
+    return IIDWeights(low, low + floor, seed=seed)
 
 
 def top_b(size: Size, seed: int, *, face: bool = False) -> TopB:
@@ -117,7 +117,7 @@ def _row(functions: str, domain: str, case: str, model: Feedback, make: Callable
     assert isinstance(known, feedback.Row)
     return Row(
         functions, domain, model.name, "DROCULO", known.source, make, droculo(model), known.regret_exponent(THETA), THETA,
-        2 * THETA, droculo(model, oracle=Paper()),
+        2 * THETA, droculo(model, oracle=PaperFrankWolfe()),
     )  # fmt: skip
 
 
@@ -148,7 +148,7 @@ ROWS: tuple[Row, ...] = (
 )  # fmt: skip
 
 #: what the table speaks of but has no row for: gamma < 1; and a rival that came later
-BEYOND: tuple[Row, ...] = (
+EXTRA_ROWS: tuple[Row, ...] = (
     _row("monotone, gamma < 1", "0 in K", "A2", _FULL, weak),
     _row("monotone, gamma < 1", "general", "A1", _SEMI, on_a_face(weak)),
 )

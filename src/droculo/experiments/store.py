@@ -65,7 +65,7 @@ RUNS: dict[str, tuple[str, str]] = {
     "separations": ("float64", "calls of a separation oracle"),
     "gradient_queries": ("float64", "gradients it asked for"),
     "value_queries": ("float64", "values it asked for"),
-    "unmet": ("float64", "infeasible projections that stopped before their tolerance"),
+    "not_converged": ("float64", "infeasible projections that stopped before their tolerance"),
     "seconds": ("float64", "of all seeds of the cell together, compilation and measures included; differs from run to run"),
     "spec": ("string", "what was asked for, as JSON"),
     "droculo": ("string", "version"),

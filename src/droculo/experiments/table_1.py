@@ -14,12 +14,12 @@ from droculo import feedback, networks
 from droculo.algorithms import Algorithm
 from droculo.experiments.engines import side_by_side
 from droculo.experiments.readings import Reading, Shelf, read
-from droculo.experiments.rows import BEYOND, ROWS, Row, Size, dec_bftrl, droculo, top_b
+from droculo.experiments.rows import EXTRA_ROWS, ROWS, Row, Size, dec_bftrl, droculo, top_b
 from droculo.linearizations import Setting
-from droculo.measure import Rate, rate
-from droculo.networks import Network, connect
-from droculo.oracles import Paper
-from droculo.problems import Independent, Problem, TopB
+from droculo.measure import Rate, fit_exponent
+from droculo.networks import Network, from_graph
+from droculo.oracles import PaperFrankWolfe
+from droculo.problems import IIDWeights, Problem, TopB
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ def growth(readings: Sequence[Reading], what: str) -> Rate | None:
         horizons, values = horizons[first:], values[:, first:]
     if len(horizons) < 2 or not np.all(values > 0):
         return None
-    return rate(horizons, values)
+    return fit_exponent(horizons, values)
 
 
 def measure_table_1(size: Size, out: Path, *, processes: int = 1) -> Table1:
     """Run every row. What is finished is kept in the folder and not run again."""
-    ring = connect(networks.ring(size.agents))
+    ring = from_graph(networks.ring(size.agents))
     names = [name for name, _, _ in _jobs(size, ring)]
     found: dict[str, list[Reading]] = {}
     with tqdm(total=len(names), unit=" curves", disable=None) as bar:
@@ -97,7 +97,7 @@ def measure_table_1(size: Size, out: Path, *, processes: int = 1) -> Table1:
     return Table1(
         size=size,
         rows=of(ROWS),
-        beyond=of((*BEYOND, dec_bftrl(ring.mixing_rate))),
+        beyond=of((*EXTRA_ROWS, dec_bftrl(ring.mixing_rate))),
         thetas=[
             Swept(f"theta = {theta:g}", theta, found[_theta(theta)], found[f"{_theta(theta)}-paper"])
             for theta in size.thetas
@@ -112,7 +112,7 @@ def measure_table_1(size: Size, out: Path, *, processes: int = 1) -> Table1:
 def _finish(task: tuple[Size, Path, int]) -> tuple[str, list[Reading]]:
     """The name and the readings of one curve, from the shelf or new."""
     size, out, number = task
-    name, identity, work = list(_jobs(size, connect(networks.ring(size.agents))))[number]
+    name, identity, work = list(_jobs(size, from_graph(networks.ring(size.agents))))[number]
     return name, _shelf(size, out).recall(name, identity, work)
 
 
@@ -124,7 +124,7 @@ Job = tuple[str, dict[str, Any], Callable[[], list[Reading]]]
 
 
 def _jobs(size: Size, ring: Network) -> Iterator[Job]:
-    for row in (*ROWS, *BEYOND, dec_bftrl(ring.mixing_rate)):
+    for row in (*ROWS, *EXTRA_ROWS, dec_bftrl(ring.mixing_rate)):
         horizons = row.horizons(size)
         yield _curve(row.slug, size, row.problem, row.design, ring, horizons)
         if row.paper is not None and size.paper:
@@ -132,7 +132,7 @@ def _jobs(size: Size, ring: Network) -> Iterator[Job]:
     model = feedback.full_information()
     for theta in size.thetas:
         yield _curve(_theta(theta), size, top_b, droculo(model, theta), ring, size.horizons)
-        paper = droculo(model, theta, oracle=Paper())
+        paper = droculo(model, theta, oracle=PaperFrankWolfe())
         yield _curve(f"{_theta(theta)}-paper", size, top_b, paper, ring, _affordable(size, theta))
     for name, network in _topologies(size).items():
         horizon = [size.horizons[len(size.horizons) // 2]]
@@ -187,7 +187,7 @@ def _topologies(size: Size) -> dict[str, Network]:
         "complete": networks.complete(n),
         "erdos-renyi": networks.erdos_renyi(n, 0.4, seed=0),
     }
-    return {name: connect(graphs[name]) for name in size.graphs}
+    return {name: from_graph(graphs[name]) for name in size.graphs}
 
 
 def _unlike(size: Size, seed: int) -> TopB:
@@ -196,4 +196,4 @@ def _unlike(size: Size, seed: int) -> TopB:
     stands_out = np.arange(d) < max(1, d // 3)
     knows = np.arange(n)[:, None] % d == np.arange(d)
     low = floor * (1 + d * (stands_out & knows))
-    return TopB(Independent(low, low + floor, seed=seed), max(1, d // 3))
+    return TopB(IIDWeights(low, low + floor, seed=seed), max(1, d // 3))

@@ -1,7 +1,7 @@
 """How a signal may be asked for: signals, feedback models, and Table 1 as data."""
 
 from droculo.feedback.models import Feedback, bandit, full_information, semi_bandit, two_point, zeroth_order
-from droculo.feedback.signals import Gradient, OnePoint, Past, Signal, Tally, TwoPoint
+from droculo.feedback.signals import Gradient, OnePoint, Signal, SlotSums, TwoPoint, ValueStats
 from droculo.feedback.table import TABLE_1, Refusal, Row, look_up
 
 __all__ = [
@@ -9,12 +9,12 @@ __all__ = [
     "Feedback",
     "Gradient",
     "OnePoint",
-    "Past",
     "Refusal",
     "Row",
     "Signal",
-    "Tally",
+    "SlotSums",
     "TwoPoint",
+    "ValueStats",
     "bandit",
     "full_information",
     "look_up",

@@ -12,7 +12,7 @@ from droculo.sets import Set
 from droculo.sets.geometry import Subspace, Vector
 
 
-class Tally(eqx.Module):
+class SlotSums(eqx.Module):
     """What a block adds up. Every entry is a sum over slots, so tallies simply add."""
 
     estimate: Array  # gradients, or values times their directions
@@ -22,7 +22,7 @@ class Tally(eqx.Module):
     count: Array
 
 
-class Past(eqx.Module):
+class ValueStats(eqx.Module):
     """The values an agent has seen so far: the source of its control variate."""
 
     values: Array
@@ -50,11 +50,11 @@ class Signal(eqx.Module):
         """The points to ask at, one per row."""
 
     @abstractmethod
-    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> Tally:
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> SlotSums:
         """One slot's share of the block's sum. Not `alone`: another slot of the block has the direction -v."""
 
     @abstractmethod
-    def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
+    def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
         """The block's sum of estimates of g, and the past with this block in it."""
 
 
@@ -69,11 +69,11 @@ class Gradient(Signal):
     def points(self, w: Array, v: Array) -> Array:
         return w[None]
 
-    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> Tally:
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> SlotSums:
         nothing = jnp.zeros((), answers.dtype)
-        return Tally(answers[0], answers[0], v, nothing, nothing)
+        return SlotSums(answers[0], answers[0], v, nothing, nothing)
 
-    def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
+    def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
         return tally.estimate, past
 
 
@@ -117,13 +117,13 @@ class OnePoint(_Perturbed):
     def points(self, w: Array, v: Array) -> Array:
         return (w + self.delta * v)[None]
 
-    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> Tally:
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> SlotSums:
         share = answers[0] * v
-        return Tally(share, jnp.where(alone, share, 0), v, answers[0], jnp.ones((), answers.dtype))
+        return SlotSums(share, jnp.where(alone, share, 0), v, answers[0], jnp.ones((), answers.dtype))
 
-    def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
+    def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
         assert self.subspace is not None, "call .prepare(set, delta) first"
-        seen = Past(past.values + tally.values, past.count + tally.count)
+        seen = ValueStats(past.values + tally.values, past.count + tally.count)
         total = tally.estimate
         if self.control_variate:
             # sum_q (o_q - b_q) v_q with b_q = (S - o_q)/(n - 1), the mean of the other n - 1 values (0 if none). Pairs
@@ -147,11 +147,11 @@ class TwoPoint(_Perturbed):
     def points(self, w: Array, v: Array) -> Array:
         return jnp.stack([w + self.delta * v, w - self.delta * v])
 
-    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> Tally:
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> SlotSums:
         difference = answers[0] - answers[1]
         nothing = jnp.zeros((), answers.dtype)
-        return Tally(difference * v, difference * v, v, nothing, nothing)
+        return SlotSums(difference * v, difference * v, v, nothing, nothing)
 
-    def estimate(self, tally: Tally, past: Past) -> tuple[Array, Past]:
+    def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
         assert self.subspace is not None, "call .prepare(set, delta) first"
         return self.subspace.dimension / (2 * self.delta) * tally.estimate, past

@@ -9,12 +9,12 @@ import numpy as np
 
 from droculo import feedback, networks
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.gallery.story import Story
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.problems.applications.feeder import Reconfiguration, TieLines
 from droculo.problems.applications.feeder_data import AREA_NAMES, BARAN_WU, QUARTER_HOURS, area_graph
-from droculo.simulator import Trajectory
 
 _AREAS = (
     f"The controllers of the {len(AREA_NAMES)} areas of the feeder ({', '.join(AREA_NAMES)}). All know the lines and the "
@@ -103,7 +103,7 @@ STORY = Story(
     source=_SOURCE,
     unit="kW of loss saved",
     problem=lambda: TieLines(budget_size=1.0),
-    network=lambda: networks.connect(area_graph()),
+    network=lambda: networks.from_graph(area_graph()),
     feedback=feedback.full_information,
     horizon=20 * QUARTER_HOURS,
     theta=0.75,
@@ -136,7 +136,7 @@ TREES = Story(
     source=_SOURCE,
     unit="kW of loss saved against the feeder as built",
     problem=Reconfiguration,
-    network=lambda: networks.connect(area_graph()),
+    network=lambda: networks.from_graph(area_graph()),
     feedback=feedback.semi_bandit,
     horizon=10 * QUARTER_HOURS,
     theta=0.7,

@@ -8,14 +8,14 @@ import numpy as np
 
 from droculo import feedback, networks
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.gallery.story import Story
 from droculo.problems import Problem
 from droculo.problems.applications.social import Influence
-from droculo.simulator import Trajectory
 
 
 def draw(ax: Any, problem: Problem, run: Trajectory) -> None:
-    """Spending by event in the last round, next to the best fixed choice."""
+    """CostCurve by event in the last round, next to the best fixed choice."""
     assert isinstance(problem, Influence)
     spending = run.actions[-1]
     events = np.arange(spending.shape[1])
@@ -44,12 +44,12 @@ STORY = Story(
     "reached. The model is that of Alon, Gamzu and Tennenholtz (2012).",
     unit="sales per shop and week",
     problem=lambda: Influence.davis(agents=6),
-    network=lambda: networks.connect(networks.ring(6)),
+    network=lambda: networks.from_graph(networks.ring(6)),
     feedback=feedback.two_point,
     horizon=2000,
     theta=0.6,
     scales=Scales(step=20.0, tolerance=0.05),
     draw=draw,
-    caption="Spending by event at the end, next to the best three events in hindsight. The shops compare their sales "
+    caption="CostCurve by event at the end, next to the best three events in hindsight. The shops compare their sales "
     "under two plans a week; no gradient is ever asked for.",
 )

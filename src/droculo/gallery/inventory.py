@@ -8,10 +8,10 @@ import numpy as np
 
 from droculo import feedback, networks
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.gallery.story import Story
 from droculo.problems import Problem
 from droculo.problems.applications.inventory import Inventory
-from droculo.simulator import Trajectory
 
 
 def draw(ax: Any, problem: Problem, run: Trajectory) -> None:
@@ -47,7 +47,7 @@ STORY = Story(
     "spread evenly over an interval of four units, which makes the profit smooth.",
     unit="profit per warehouse and week",
     problem=lambda: Inventory.random(agents=6, products=8, supplies=10, seed=0),
-    network=lambda: networks.connect(networks.ring(6)),
+    network=lambda: networks.from_graph(networks.ring(6)),
     feedback=feedback.semi_bandit,
     horizon=1000,
     theta=0.6,

@@ -10,10 +10,10 @@ import numpy as np
 
 from droculo import feedback, networks
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.gallery.story import Story
 from droculo.problems import Problem
 from droculo.problems.applications.mean_field import MeanField
-from droculo.simulator import Trajectory
 
 
 def _draw(ax: Any, problem: Problem, run: Trajectory) -> None:
@@ -53,7 +53,7 @@ STORY = Story(
     source="Utilities of our own making; the model and its ELBO after Bian, Buhmann and Krause (ICML 2019).",
     unit="ELBO (nats)",
     problem=MeanField.synthetic,
-    network=lambda: networks.connect(networks.ring(6)),
+    network=lambda: networks.from_graph(networks.ring(6)),
     feedback=feedback.full_information,
     horizon=1500,
     theta=0.7,

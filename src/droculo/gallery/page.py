@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from droculo.algorithms import Droculo
+from droculo.engine import History, Trajectory
 from droculo.gallery.story import Story
-from droculo.measure import Certificate, Sample, best_fixed, certificate, fixed_rewards, infeasible, rewards
+from droculo.measure import Certificate, Sample, best_fixed_point, certificate, count_infeasible, fixed_rewards, rewards
 from droculo.problems import Comparator, Problem
-from droculo.simulator import Plays, Trajectory, simulate
+from droculo.simulator import simulate
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def play(story: Story, *, key: int = 0) -> Result:
         problem.setting, story.feedback(), horizon=story.horizon, theta=story.theta, scales=story.scales
     )
     run = simulate(problem, agent, story.network(), key=key)
-    best = best_fixed(problem, run.horizon, run.agents)
+    best = best_fixed_point(problem, run.horizon, run.agents)
     return Result(
         problem=problem,
         run=run,
@@ -76,14 +77,14 @@ def picture(story: Story, result: Result, path: Path) -> None:
 def page(story: Story, result: Result, name: str) -> str:
     """The story's page, in Markdown."""
     run, problem = result.run, result.problem
-    link = problem.linearization.on(problem.set)
+    linearization = problem.linearization.for_set(problem.set)
     T = run.horizon
     tail = max(1, T // 10)
     ledger = run.ledger.mean()
     asked = ledger["gradient_queries"] + ledger["value_queries"]
     what = "gradients" if ledger["gradient_queries"] else "values"
     gap = "" if result.best.kind != "certified" else f", proven to within {result.best.gap / T:.3g}"
-    alpha = float(link.alpha) if link.alpha is not None else float("nan")
+    alpha = float(linearization.alpha) if linearization.alpha is not None else float("nan")
     return f"""# {story.title}
 
 *Made by `python -m droculo.gallery {name}`.*
@@ -101,7 +102,7 @@ def page(story: Story, result: Result, name: str) -> str:
 
 ## The run
 
-{len(run.agents)} agents, {problem.set.dim} coordinates, {T} rounds, {story.feedback().name} feedback, case {link.case} \
+{len(run.agents)} agents, {problem.set.dim} coordinates, {T} rounds, {story.feedback().name} feedback, case {linearization.case} \
 (alpha = {alpha:.3g}), theta = {story.theta:g}.
 
 | {story.unit} | |
@@ -122,9 +123,9 @@ Each agent exchanged {ledger["exchanges"]:.0f} times with its neighbours, called
 def _outside(problem: Problem, run: Trajectory) -> str:
     """All actions are looked at, or a few where membership is a search."""
     actions = run.actions.reshape(-1, problem.set.dim)
-    if not problem.set.quick_membership:
+    if not problem.set.has_fast_contains:
         actions = actions[:: max(1, len(actions) // 40)]
-    number = infeasible(problem.set, Plays.of(actions[:, None]), tolerance=1e-6)
+    number = count_infeasible(problem.set, History.of(actions[:, None]), tolerance=1e-6)
     return f"Of {len(actions)} actions that were looked at, {number} left the set."
 
 

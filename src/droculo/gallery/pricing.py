@@ -8,10 +8,10 @@ import numpy as np
 
 from droculo import feedback, networks
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.gallery.story import Story
 from droculo.problems import Problem
 from droculo.problems.applications.pricing import Pricing
-from droculo.simulator import Trajectory
 
 
 def draw(ax: Any, problem: Problem, run: Trajectory) -> None:
@@ -54,7 +54,7 @@ STORY = Story(
     "is supermodular, and none of the cases would hold.",
     unit="revenue per store and week",
     problem=lambda: Pricing.random(stores=8, products=12, seed=0),
-    network=lambda: networks.connect(networks.ring(8)),
+    network=lambda: networks.from_graph(networks.ring(8)),
     feedback=feedback.full_information,
     horizon=1500,
     theta=0.6,

@@ -6,10 +6,10 @@ from typing import Any
 
 from droculo import feedback, networks
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.gallery.story import Story
 from droculo.problems import Problem
 from droculo.problems.applications.quadratic import NQP
-from droculo.simulator import Trajectory
 
 
 def draw(ax: Any, problem: Problem, run: Trajectory) -> None:
@@ -40,7 +40,7 @@ STORY = Story(
     "benchmark of the paper's authors. The family is that of Bian et al. (2017).",
     unit="reward per round",
     problem=lambda: NQP.monotone(agents=6, dim=25, constraints=15, seed=0),
-    network=lambda: networks.connect(networks.ring(6)),
+    network=lambda: networks.from_graph(networks.ring(6)),
     feedback=feedback.full_information,
     horizon=500,
     theta=0.7,

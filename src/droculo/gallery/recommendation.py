@@ -9,11 +9,11 @@ import numpy as np
 
 from droculo import feedback, networks
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.gallery.story import Story
 from droculo.problems import Problem
 from droculo.problems.applications.ratings import movielens_titles
 from droculo.problems.applications.recommendation import Recommendation
-from droculo.simulator import Trajectory
 
 
 def _draw(ax: Any, problem: Problem, run: Trajectory) -> None:
@@ -59,7 +59,7 @@ STORY = Story(
     source="Ratings of our own making, from a model of rank three with popular and less popular items.",
     unit="rating of the best item on the list (stars/5)",
     problem=Recommendation.synthetic,
-    network=lambda: networks.connect(networks.ring(8)),
+    network=lambda: networks.from_graph(networks.ring(8)),
     feedback=feedback.full_information,
     horizon=2000,
     theta=0.7,

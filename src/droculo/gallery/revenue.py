@@ -9,10 +9,10 @@ import numpy as np
 
 from droculo import feedback, networks
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.gallery.story import Story
 from droculo.problems import Problem
 from droculo.problems.applications.social import Revenue
-from droculo.simulator import Trajectory
 
 
 def draw(ax: Any, problem: Problem, run: Trajectory) -> None:
@@ -50,7 +50,7 @@ STORY = Story(
     "of Hartline, Mirrokni and Sundararajan (2008) with linear influence.",
     unit="revenue per shop and week",
     problem=lambda: Revenue.karate(agents=6),
-    network=lambda: networks.connect(networks.ring(6)),
+    network=lambda: networks.from_graph(networks.ring(6)),
     feedback=feedback.full_information,
     horizon=1500,
     theta=0.6,

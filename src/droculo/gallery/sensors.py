@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.feedback import full_information
 from droculo.gallery.story import Story
-from droculo.networks import connect, ring
-from droculo.problems.adversaries import Waves
+from droculo.networks import from_graph, ring
+from droculo.problems.adversaries import PeriodicWeights
 from droculo.problems.applications.sensors import LogDetSensors, MutualInformation, random_fields
 from droculo.problems.multilinear import all_masks
 from droculo.problems.rounding import pipage
-from droculo.simulator import Trajectory
 
 TEAMS, SENSORS = 8, 4
 
@@ -26,7 +26,7 @@ def information_gain() -> LogDetSensors:
 def mutual_information() -> MutualInformation:
     # Fields that reach far: only then do some sites tell much of the others.
     positions, covariances = random_fields(TEAMS, 12, seed=2, lengths=(0.3, 0.6))
-    weights = Waves.random(TEAMS, 3, low=0.1, high=0.5, swing=1.0, seed=2)
+    weights = PeriodicWeights.random(TEAMS, 3, low=0.1, high=0.5, swing=1.0, seed=2)
     return MutualInformation(weights, covariances, SENSORS, noise=0.2, positions=positions)
 
 
@@ -70,7 +70,7 @@ STORY = Story(
     "extension to fractions: Gillenwater, Kulesza and Taskar (NIPS 2012).",
     unit="information (nats a day)",
     problem=information_gain,
-    network=lambda: connect(ring(TEAMS)),
+    network=lambda: from_graph(ring(TEAMS)),
     feedback=full_information,
     horizon=2000,
     theta=0.5,
@@ -94,7 +94,7 @@ MUTUAL = Story(
     source="Synthetic Gaussian fields around two sources. The criterion: Krause, Singh and Guestrin (JMLR 2008).",
     unit="mutual information (nats a day)",
     problem=mutual_information,
-    network=lambda: connect(ring(TEAMS)),
+    network=lambda: from_graph(ring(TEAMS)),
     feedback=full_information,
     horizon=2000,
     theta=0.5,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from droculo.algorithms import Scales
+from droculo.engine import Trajectory
 from droculo.feedback import Feedback
 from droculo.networks import Network
 from droculo.problems import Problem
-from droculo.simulator import Trajectory
 
 
 @dataclass(frozen=True)

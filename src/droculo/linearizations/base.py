@@ -41,7 +41,7 @@ class Linearization(eqx.Module):
     #: whether h is not affine, so that even a linear function is played along a curve
     bends: ClassVar[bool] = False
 
-    def on(self, domain: Set) -> Self:
+    def for_set(self, domain: Set) -> Self:
         """This linearization with its anchors taken in `domain`, the set that the algorithm runs on."""
         return self
 
@@ -82,7 +82,7 @@ class Linearization(eqx.Module):
     def upper_model(self, value: Value, gradient: Gradient, x: Array) -> Value:
         """The affine map of the paper's appendix A: it is f(h(x))/alpha at x and lies above f on all of K."""
         if self.alpha is None:
-            raise ValueError(f"{type(self).__name__} has no alpha before it knows its set: call .on(set) first.")
+            raise ValueError(f"{type(self).__name__} has no alpha before it knows its set: call .for_set(set) first.")
         height = value(self.action(x)) / self.alpha
         slope = self.beta / self.alpha * self.signal(gradient, x)
         return lambda y: height + jnp.dot(slope, y - x)

@@ -73,7 +73,7 @@ class MonotoneOrigin(Linearization):
     gamma: Vector
     alpha: Vector
     beta: Vector
-    origin: Vector | None
+    least_element: Vector | None
     case: ClassVar[str] = "A2"
     up_concave: ClassVar[bool] = True
 
@@ -82,24 +82,29 @@ class MonotoneOrigin(Linearization):
         self.gamma = np.asarray(gamma, np.float64)
         self.alpha = np.asarray(-np.expm1(-gamma))
         self.beta = np.asarray(-np.expm1(-gamma) / gamma)
-        self.origin = None
+        self.least_element = None
 
-    def on(self, domain: Set) -> Self:
-        if domain.origin is None:
+    def for_set(self, domain: Set) -> Self:
+        if domain.least_element is None:
             raise ValueError(
                 f"case A2 (MonotoneOrigin) needs a set of non-negative points that contains the origin; "
                 f"{type(domain).__name__} has no known least element. Use A1 (MonotoneGeneral) on a general set; "
-                "to from_oracle, pass origin=0.0."
+                "to from_oracle, pass least_element=0.0."
             )
-        return eqx.tree_at(lambda link: link.origin, self, domain.origin, is_leaf=lambda leaf: leaf is None)
+        return eqx.tree_at(
+            lambda linearization: linearization.least_element,
+            self,
+            domain.least_element,
+            is_leaf=lambda leaf: leaf is None,
+        )
 
     def quantile(self, u: Array) -> Array:
         low = jnp.exp(-self.gamma)
         return 1 + jnp.log(low + u * (1 - low)) / self.gamma
 
     def query(self, x: Array, z: Array) -> Array:
-        assert self.origin is not None, "call .on(set) first"
-        return z * (x - self.origin) + self.origin
+        assert self.least_element is not None, "call .for_set(set) first"
+        return z * (x - self.least_element) + self.least_element
 
     def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
         mean = 1 / self.alpha - 1 / self.gamma  # E[Z], by which the query moves with x
@@ -124,7 +129,7 @@ class NonMonotoneGeneral(Linearization):
         self.beta = np.asarray(3 / 8)
         self.anchor = None
 
-    def on(self, domain: Set) -> Self:
+    def for_set(self, domain: Set) -> Self:
         check_unit_box(domain, "case A3 (NonMonotoneGeneral)")
         anchor = domain.anchor
         height = float(np.max(np.abs(anchor)))
@@ -134,21 +139,21 @@ class NonMonotoneGeneral(Linearization):
                 f"the least sup-norm in {type(domain).__name__} is {height:g}. No guarantee exists for this set."
             )
         return eqx.tree_at(
-            lambda link: (link.alpha, link.anchor),
+            lambda linearization: (linearization.alpha, linearization.anchor),
             self,
             (np.asarray((1 - height) / 4), anchor),
             is_leaf=lambda leaf: leaf is None,
         )
 
     def action(self, x: Array) -> Array:
-        assert self.anchor is not None, "call .on(set) first"
+        assert self.anchor is not None, "call .for_set(set) first"
         return (x + self.anchor) / 2
 
     def quantile(self, u: Array) -> Array:
         return 2 * (1 - (1 + 3 * u) ** -0.5)
 
     def query(self, x: Array, z: Array) -> Array:
-        assert self.anchor is not None, "call .on(set) first"
+        assert self.anchor is not None, "call .for_set(set) first"
         return z / 2 * (x - self.anchor) + self.anchor
 
     def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
@@ -174,7 +179,7 @@ class NonMonotoneDownClosed(Linearization):
         self.alpha = np.asarray(np.exp(-1.0))
         self.beta = np.asarray(-np.expm1(-1.0))
 
-    def on(self, domain: Set) -> Self:
+    def for_set(self, domain: Set) -> Self:
         if not domain.down_closed:
             raise ValueError(
                 f"case A4 (NonMonotoneDownClosed) needs a down-closed set; {type(domain).__name__} is not known to be "

@@ -1,10 +1,10 @@
 """Reading what happened: regret, its certificate, growth rates, costs; and what theory promises beforehand."""
 
 from droculo.measure.certificate import Certificate, certificate
-from droculo.measure.comparator import best_fixed
-from droculo.measure.network import consensus_gap, infeasible
+from droculo.measure.comparator import best_fixed_point
+from droculo.measure.network import consensus_gap, count_infeasible
 from droculo.measure.planner import NoPlanError, Plan, plan
-from droculo.measure.rates import Rate, rate
+from droculo.measure.rates import Rate, fit_exponent
 from droculo.measure.regret import Regret, fixed_rewards, regret, rewards
 from droculo.measure.sampling import Sample
 from droculo.measure.theory import Exponents, Guarantee, guarantee
@@ -18,14 +18,14 @@ __all__ = [
     "Rate",
     "Regret",
     "Sample",
-    "best_fixed",
+    "best_fixed_point",
     "certificate",
     "consensus_gap",
+    "count_infeasible",
+    "fit_exponent",
     "fixed_rewards",
     "guarantee",
-    "infeasible",
     "plan",
-    "rate",
     "regret",
     "rewards",
 ]

@@ -12,13 +12,13 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from droculo.engine import History
 from droculo.linearizations import Linearization
 from droculo.measure.network import off_the_set
 from droculo.measure.regret import curve_frame, curve_plot, curve_times, network_reward
 from droculo.measure.sampling import Sample, draw
 from droculo.precision import double
 from droculo.problems import Problem
-from droculo.simulator import Plays
 
 if TYPE_CHECKING:
     import pandas
@@ -62,20 +62,20 @@ class Certificate(NamedTuple):
 
 
 def certificate(
-    problem: Problem, plays: Plays, *, nodes: int = 12, sample: Sample | None = None, at: Sequence[int] | None = None
+    problem: Problem, plays: History, *, nodes: int = 12, sample: Sample | None = None, at: Sequence[int] | None = None
 ) -> Certificate:
     """Certify a run whose every round was recorded. `nodes`: of the quadrature over the linearization's Z. `at`: the times
     of the curve, by default the end alone.
 
     Costs N^2 gradients (times `nodes`) a round, and one LOO call for each agent at the end. With a `sample` it costs
     what that names, and `bound` is an estimate: `error` is its standard error, and since the maximum of an estimate is on
-    average above that of the mean, it errs upwards in the mean. The bracket of the optimum is then left open. To certify a method of your own, pass `Plays.of(actions,
+    average above that of the mean, it errs upwards in the mean. The bracket of the optimum is then left open. To certify a method of your own, pass `History.of(actions,
     decisions)` with decisions of your choice in K: any points give a valid bound.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=3, dim=5, budget=2, seed=0)
     >>> agent = Droculo.design(problem.setting, feedback.semi_bandit(), horizon=60, theta=0.5)
-    >>> run = simulate(problem, agent, networks.connect(networks.ring(3)), key=0)
+    >>> run = simulate(problem, agent, networks.from_graph(networks.ring(3)), key=0)
     >>> from droculo.measure import certificate, regret
     >>> found = certificate(problem, run)
     >>> bool((found.bound >= regret(problem, run).total).all())
@@ -89,10 +89,10 @@ def certificate(
     if outside:
         raise ValueError(
             f"{outside} of the decisions lie outside the set, and the bound holds for points of K alone. Pass "
-            "Plays.of(actions, decisions) with decisions in K."
+            "History.of(actions, decisions) with decisions in K."
         )
-    link = problem.linearization.on(problem.set)
-    assert link.alpha is not None
+    linearization = problem.linearization.for_set(problem.set)
+    assert linearization.alpha is not None
     shape = (-1, *plays.actions.shape[-3:])
     with double():
         functions = jnp.asarray(plays.agents[drawn.functions])
@@ -102,18 +102,20 @@ def certificate(
         for actions, decisions in zip(plays.actions.reshape(shape), plays.decisions.reshape(shape), strict=True):
             played = [jnp.asarray(a[drawn.rounds][:, drawn.nodes], jnp.float64) for a in (actions, decisions)]
             found.append(
-                _one_run(problem, link, rounds, functions, *played, places, len(times), nodes, sample is not None)
+                _one_run(
+                    problem, linearization, rounds, functions, *played, places, len(times), nodes, sample is not None
+                )
             )
     scale = plays.horizon / len(drawn.rounds)
     *sums, details = zip(*found, strict=True)
     linear, gaps, earned, low = (scale * np.stack([np.asarray(part) for part in column]) for column in sums)
-    curve = float(link.beta) * linear + gaps
+    curve = float(linearization.beta) * linear + gaps
     bound, gap = curve[:, -1], gaps[:, -1]
     exact = sample is None
     if not exact:
         times, curve = times[:0], curve[:, :0]
     error = np.zeros_like(bound) if exact else np.stack([drawn.total(np.asarray(each))[1] for each in details])
-    high = np.min((earned + bound) / float(link.alpha), axis=-1)
+    high = np.min((earned + bound) / float(linearization.alpha), axis=-1)
     if not exact:
         low, high = np.full_like(low, -np.inf), np.full_like(high, np.inf)
     if not np.all(np.isfinite(bound)):
@@ -121,13 +123,13 @@ def certificate(
     bound, error, gap, earned, low, high, curve = (
         array if plays.actions.ndim == 4 else array[0] for array in (bound, error, gap, earned, low, high, curve)
     )
-    return Certificate(float(link.alpha), drawn.nodes, bound, error, gap, earned, low, high, times, curve)
+    return Certificate(float(linearization.alpha), drawn.nodes, bound, error, gap, earned, low, high, times, curve)
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def _one_run(
     problem: Problem,
-    link: Linearization,
+    linearization: Linearization,
     rounds: Array,
     functions: Array,
     actions: Array,
@@ -142,9 +144,9 @@ def _one_run(
     And, in detail, every (round, function, agent)'s part of the bound, of which a sample's error is made."""
 
     def of_function(t: Array, j: Array, action: Array, x: Array) -> tuple[Array, ...]:
-        g = link.signal(lambda w: problem.gradient(j, t, w), x, nodes)
+        g = linearization.signal(lambda w: problem.gradient(j, t, w), x, nodes)
         earned = problem.value(j, t, action)
-        return g, jnp.dot(g, x), problem.value(j, t, link.action(x)) - earned, earned
+        return g, jnp.dot(g, x), problem.value(j, t, linearization.action(x)) - earned, earned
 
     def everyone(t: Array, named: Array, actions: Array, decisions: Array) -> tuple[Array, ...]:
         """(functions, agents), a few functions at a time."""
@@ -180,7 +182,7 @@ def _one_run(
 
         def part(args: tuple[Array, ...]) -> Array:
             g, along, gap, _ = everyone(*args)
-            return link.beta * (jnp.sum(g * best, axis=-1) - along) + gap
+            return linearization.beta * (jnp.sum(g * best, axis=-1) - along) + gap
 
         details = jax.lax.map(part, whole)
     return linear, gaps, earned, jnp.max(totals), details

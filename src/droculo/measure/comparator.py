@@ -15,7 +15,7 @@ from droculo.precision import double
 from droculo.problems import Comparator, Problem
 
 
-def best_fixed(
+def best_fixed_point(
     problem: Problem,
     horizon: int,
     agents: ArrayLike | int,
@@ -36,7 +36,7 @@ def best_fixed(
     when the gap is below one percent, else "found". `agents`: which functions the nodes have, or how many.
 
     >>> from droculo import problems
-    >>> best_fixed(problems.TopB.random(agents=3, dim=5, budget=2, seed=0), 100, 3).kind
+    >>> best_fixed_point(problems.TopB.random(agents=3, dim=5, budget=2, seed=0), 100, 3).kind
     'exact'
     """
     named = np.arange(agents) if isinstance(agents, int | np.integer) else np.asarray(agents, np.int64)
@@ -47,7 +47,7 @@ def best_fixed(
     if known is not None:
         return known
     rng = np.random.default_rng(seed)
-    link = problem.linearization.on(problem.set)
+    linearization = problem.linearization.for_set(problem.set)
     with double():
         every = len(named) * horizon
         if every > MOST_EVALUATIONS:
@@ -64,7 +64,9 @@ def best_fixed(
         )
         points, earned = _climb(problem, jnp.asarray(chosen), jnp.asarray(begin), steps)
         point = points[int(jnp.argmax(earned))]
-        total, most = (float(part) / len(named) for part in _totals(problem, link, jnp.asarray(named), horizon, point))
+        total, most = (
+            float(part) / len(named) for part in _totals(problem, linearization, jnp.asarray(named), horizon, point)
+        )
     return Comparator.searched(np.asarray(point), total, max(0.0, most - total))
 
 
@@ -92,17 +94,19 @@ def _climb(problem: Problem, pairs: Array, begin: Array, steps: int) -> tuple[Ar
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _totals(problem: Problem, link: Linearization, agents: Array, horizon: int, point: Array) -> tuple[Array, Array]:
+def _totals(
+    problem: Problem, linearization: Linearization, agents: Array, horizon: int, point: Array
+) -> tuple[Array, Array]:
     """What the point earns in all, and what no point earns more than."""
-    assert link.alpha is not None
+    assert linearization.alpha is not None
 
     def one(number: Array) -> tuple[Array, Array, Array]:
         j, t = agents[number % agents.shape[0]], number // agents.shape[0]
-        g = link.signal(lambda w: problem.gradient(j, t, w), point)
-        return problem.value(j, t, point), problem.value(j, t, link.action(point)), g
+        g = linearization.signal(lambda w: problem.gradient(j, t, w), point)
+        return problem.value(j, t, point), problem.value(j, t, linearization.action(point)), g
 
     total, played, g = (
         part.sum(axis=0) for part in jax.lax.map(one, jnp.arange(agents.shape[0] * horizon), batch_size=256)
     )
     gap = jnp.dot(g, problem.set.argmax(g) - point)
-    return total, (played + link.beta * gap) / link.alpha
+    return total, (played + linearization.beta * gap) / linearization.alpha

@@ -10,23 +10,23 @@ from jax import Array
 from numpy.typing import NDArray
 
 from droculo.algorithms.base import slack
+from droculo.engine import History
 from droculo.precision import double
 from droculo.sets import Set
-from droculo.simulator import Plays
 
 
-def consensus_gap(plays: Plays) -> NDArray[np.float64]:
+def consensus_gap(plays: History) -> NDArray[np.float64]:
     """For every recorded round, the largest distance of an agent's decision to the agents' mean decision."""
     return consensus_gaps(plays).max(axis=-1)
 
 
-def consensus_gaps(plays: Plays) -> NDArray[np.float64]:
+def consensus_gaps(plays: History) -> NDArray[np.float64]:
     """The same for every agent: (..., rounds, agents)."""
     x = np.asarray(plays.decisions, np.float64)
     return np.linalg.norm(x - x.mean(axis=-2, keepdims=True), axis=-1)
 
 
-def infeasible(set_: Set, plays: Plays, *, tolerance: float | None = None) -> int:
+def count_infeasible(set_: Set, plays: History, *, tolerance: float | None = None) -> int:
     """How many of the recorded actions and queries lie outside the set, by more than `tolerance`.
 
     By default that is what rounding in the run's own precision explains.
@@ -37,7 +37,7 @@ def infeasible(set_: Set, plays: Plays, *, tolerance: float | None = None) -> in
 
 def off_the_set(set_: Set, points: NDArray[np.floating]) -> int:
     """How many points lie outside, where the set can tell quickly; 0 where it cannot."""
-    return _outside(set_, points, None) if set_.quick_membership else 0
+    return _outside(set_, points, None) if set_.has_fast_contains else 0
 
 
 def _outside(set_: Set, points: NDArray[np.floating], tolerance: float | None) -> int:

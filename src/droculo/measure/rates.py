@@ -19,7 +19,7 @@ class Rate(NamedTuple):
     seeds: int
 
 
-def rate(horizons: ArrayLike, measured: ArrayLike, *, confidence: float = 0.95) -> Rate:
+def fit_exponent(horizons: ArrayLike, measured: ArrayLike, *, confidence: float = 0.95) -> Rate:
     """Fit log(measured) = slope log(horizon) + constant; `measured` is (horizons,) or (seeds, horizons).
 
     The interval is the wider of two: Student's over the slopes of the seeds, and that of the residuals when the means
@@ -27,7 +27,7 @@ def rate(horizons: ArrayLike, measured: ArrayLike, *, confidence: float = 0.95) 
     no residuals; with one seed the interval is then infinite.) What is not positive has no logarithm: it is refused,
     never dropped.
 
-    >>> round(rate([10, 100, 1000], [2.0, 2.0 * 10**0.5, 20.0]).slope, 3)
+    >>> round(fit_exponent([10, 100, 1000], [2.0, 2.0 * 10**0.5, 20.0]).slope, 3)
     0.5
     """
     T = np.asarray(horizons, np.float64)

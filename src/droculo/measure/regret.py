@@ -13,12 +13,12 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from droculo.engine import History
 from droculo.expect import expect
 from droculo.measure.sampling import Drawn, Sample, check, draw
 from droculo.pictures import axes, band, tidy_frame
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
-from droculo.simulator import Plays
 
 if TYPE_CHECKING:
     import pandas
@@ -91,7 +91,7 @@ def _rewards(problem: Problem, agents: Array, rounds: Array, actions: Array) -> 
     return jax.lax.map(lambda pair: network_reward(problem, agents, *pair), (rounds, actions), batch_size=64)
 
 
-def rewards(problem: Problem, plays: Plays) -> Numbers:
+def rewards(problem: Problem, plays: History) -> Numbers:
     """(1/N) sum_j f_{t,j}(a_t^i) for every recorded round t and every agent i."""
     check(problem, plays)
     with double():
@@ -100,7 +100,7 @@ def rewards(problem: Problem, plays: Plays) -> Numbers:
     return np.stack(runs) if plays.actions.ndim == 4 else runs[0]
 
 
-def fixed_rewards(problem: Problem, plays: Plays, point: Numbers) -> Numbers:
+def fixed_rewards(problem: Problem, plays: History, point: Numbers) -> Numbers:
     """(1/N) sum_j f_{t,j}(point) for every recorded round t: what staying there would have earned."""
     with double():
         agents, rounds = jnp.asarray(plays.agents), jnp.asarray(plays.rounds)
@@ -110,22 +110,22 @@ def fixed_rewards(problem: Problem, plays: Plays, point: Numbers) -> Numbers:
 
 def regret(
     problem: Problem,
-    plays: Plays,
+    plays: History,
     *,
     alpha: float | None = None,
     comparator: Comparator | None = None,
     at: Sequence[int] | None = None,
     sample: Sample | None = None,
 ) -> Regret:
-    """The alpha-regret of a run, against the problem's exact comparator or the one you pass (`measure.best_fixed`).
+    """The alpha-regret of a run, against the problem's exact comparator or the one you pass (`measure.best_fixed_point`).
 
     `alpha` is that of the problem's class on its own set unless another is given; `at` lists the times of the curve,
     by default some thirty, closer together at the start. Costs N^2 evaluations a round, fewer with a `sample`.
     """
-    expect(comparator, (Comparator, type(None)), "comparator", "Pass what measure.best_fixed returned.")
+    expect(comparator, (Comparator, type(None)), "comparator", "Pass what measure.best_fixed_point returned.")
     drawn = draw(problem, plays, sample, "regret")
     if alpha is None:
-        bound = problem.linearization.on(problem.set).alpha
+        bound = problem.linearization.for_set(problem.set).alpha
         assert bound is not None
         alpha = float(bound)
     times = curve_times(plays.horizon, at) if sample is None else np.zeros(0, np.int64)
@@ -148,7 +148,7 @@ def regret(
 
 
 def _comparators(
-    problem: Problem, plays: Plays, times: NDArray[np.int64], given: Comparator | None
+    problem: Problem, plays: History, times: NDArray[np.int64], given: Comparator | None
 ) -> list[Comparator]:
     horizons = [int(t) for t in times] or [plays.horizon]
     if given is not None:
@@ -168,7 +168,7 @@ def _comparators(
     if len(found) < len(known):
         raise ValueError(
             f"{type(problem).__name__} does not know its best point in hindsight. Pass "
-            "comparator=measure.best_fixed(problem, horizon, agents), which says how good it is, or use "
+            "comparator=measure.best_fixed_point(problem, horizon, agents), which says how good it is, or use "
             "measure.certificate, which needs none."
         )
     return found
@@ -191,7 +191,7 @@ def _runs(actions: NDArray[np.floating]) -> list[Numbers]:
     return list(np.asarray(actions, np.float64).reshape(-1, *actions.shape[-3:]))
 
 
-def _sampled(problem: Problem, plays: Plays, drawn: Drawn, actions: Numbers) -> tuple[Numbers, Numbers]:
+def _sampled(problem: Problem, plays: History, drawn: Drawn, actions: Numbers) -> tuple[Numbers, Numbers]:
     with double():
         functions = jnp.asarray(plays.agents[drawn.functions])
         rounds = jnp.asarray(plays.rounds[drawn.rounds])

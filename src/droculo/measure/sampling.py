@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from droculo.engine import History
 from droculo.problems import Problem
-from droculo.simulator import Plays
 
 #: without a sample, a measure that would need more evaluations of f than this is refused
 MOST_EVALUATIONS = 3e9
@@ -58,7 +58,7 @@ class Drawn:
         return T * by_round.mean(axis=0), np.sqrt(variance)
 
 
-def check(problem: Problem, plays: Plays) -> None:
+def check(problem: Problem, plays: History) -> None:
     """Whether these plays can be of this problem: JAX would answer for an agent or a coordinate that does not exist."""
     check_agents(problem, plays.agents)
     if plays.actions.shape[-1] != problem.set.dim:
@@ -77,7 +77,7 @@ def check_agents(problem: Problem, agents: NDArray[np.int64]) -> None:
         )
 
 
-def draw(problem: Problem, plays: Plays, sample: Sample | None, what: str, *, each: int = 1) -> Drawn:
+def draw(problem: Problem, plays: History, sample: Sample | None, what: str, *, each: int = 1) -> Drawn:
     """The sample's choice, or everything; refuses what would take too long or what the record cannot give.
 
     A sample may be taken from a thinned record. Its evenly spaced rounds then stand for a random choice, which is wrong

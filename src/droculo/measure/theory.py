@@ -62,7 +62,7 @@ def guarantee(
     >>> found.exponents.regret, found.exchanges, found.queries
     (0.75, 32, 1024)
     """
-    expect(network, (Network, type(None)), "network", "Pass droculo.networks.connect(graph), or leave it out.")
+    expect(network, (Network, type(None)), "network", "Pass droculo.networks.from_graph(graph), or leave it out.")
     row = look_up(setting.linearization, feedback, theta)
     plan = schedule(setting, feedback, row, horizon=horizon, theta=theta, scales=scales or Scales.theorem())
     return Guarantee(
@@ -104,13 +104,13 @@ def exponents(row: Row, feedback: Feedback, theta: float) -> Exponents:
 
 
 def _regret(setting: Setting, feedback: Feedback, row: Row, plan: Schedule, network: Network | None) -> float:
-    link = setting.linearization.on(setting.set)
+    linearization = setting.linearization.for_set(setting.set)
     R, M1 = float(setting.set.radius), float(setting.bounds.lipschitz)
-    smooth = link.signal_smoothness(M1, float(setting.bounds.smoothness))
+    smooth = linearization.signal_smoothness(M1, float(setting.bounds.smoothness))
     G = answer_bound(setting, feedback, plan.delta)
     T = plan.exchanges * plan.block  # slots, the last block filled up
     total = _theorem_1(
-        beta=float(link.beta), R=R, G=G, L1=smooth, T=T, K=plan.block, eta=plan.step_size, eps=plan.tolerance,
+        beta=float(linearization.beta), R=R, G=G, L1=smooth, T=T, K=plan.block, eta=plan.step_size, eps=plan.tolerance,
         mixing=1.0 if network is None else _mixing(network), N=1 if network is None else network.n_agents,
     )  # fmt: skip
     if plan.delta > 0:  # smoothing and shrinking, appendices D, F, G

@@ -1,4 +1,4 @@
-"""Who agents talk to, and how they average: `connect(ring(10))` is a network, `Failing` and `TimeVarying` wrap."""
+"""Who agents talk to, and how they average: `from_graph(ring(10))` is a network, `Failing` and `TimeVarying` wrap."""
 
 from droculo.networks.graphs import (
     Edges,
@@ -16,7 +16,7 @@ from droculo.networks.graphs import (
     small_world,
     star,
 )
-from droculo.networks.network import Fixed, Network, connect, from_edges
+from droculo.networks.network import Fixed, Network, from_edges, from_graph
 from droculo.networks.weights import Weights, from_matrix, from_strengths, lazy, metropolis, validate_matrix
 from droculo.networks.wrappers import Failing, TimeVarying
 
@@ -28,11 +28,11 @@ __all__ = [
     "TimeVarying",
     "Weights",
     "complete",
-    "connect",
     "davis",
     "erdos_renyi",
     "florentine",
     "from_edges",
+    "from_graph",
     "from_matrix",
     "from_strengths",
     "grid",

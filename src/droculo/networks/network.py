@@ -127,11 +127,13 @@ class Fixed(Network):
         return self.links.messages(up)
 
 
-def connect(graph: nx.Graph | Edges, weights: Callable[[nx.Graph | Edges], Weights] | ArrayLike = metropolis) -> Fixed:
+def from_graph(
+    graph: nx.Graph | Edges, weights: Callable[[nx.Graph | Edges], Weights] | ArrayLike = metropolis
+) -> Fixed:
     """The network on a graph, with weights made by a rule, or given for each link in the order of `graph.edges`.
 
     >>> from droculo.networks import ring
-    >>> connect(ring(3)).mix(np.array([3.0, 0.0, 0.0]), 0, np.ones(3)).round(6).tolist()
+    >>> from_graph(ring(3)).mix(np.array([3.0, 0.0, 0.0]), 0, np.ones(3)).round(6).tolist()
     [1.0, 1.0, 1.0]
     """
     return Fixed(weights(graph) if callable(weights) else Weights(edges_of(graph), weights))
@@ -141,4 +143,4 @@ def from_edges(
     n_agents: int, ends: ArrayLike, weights: Callable[[nx.Graph | Edges], Weights] | ArrayLike = metropolis
 ) -> Fixed:
     """The network with these (E, 2) links, straight from the array: the way to make a big one."""
-    return connect(Edges(n_agents, ends), weights)
+    return from_graph(Edges(n_agents, ends), weights)

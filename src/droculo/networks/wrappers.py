@@ -87,8 +87,8 @@ class TimeVarying(Network):
 class Failing(Network):
     """Another network, each link of which is down with `probability`, independently in every exchange.
 
-    >>> from droculo.networks import complete, connect
-    >>> network = Failing(connect(complete(3)), 0.5)
+    >>> from droculo.networks import complete, from_graph
+    >>> network = Failing(from_graph(complete(3)), 0.5)
     >>> network.links_up(jax.random.key(0), 0).tolist()
     [1.0, 0.0, 0.0]
     """

@@ -1,7 +1,7 @@
 """Infeasible projections: reaching K through its linear oracle alone."""
 
 from droculo.oracles.base import InfeasibleProjection, Memory, Projection, lemma_bound
-from droculo.oracles.corrective import Corrective
-from droculo.oracles.infeasible import Paper, Sharp
+from droculo.oracles.corrective import ActiveSet
+from droculo.oracles.infeasible import FrankWolfe, PaperFrankWolfe
 
-__all__ = ["Corrective", "InfeasibleProjection", "Memory", "Paper", "Projection", "Sharp", "lemma_bound"]
+__all__ = ["ActiveSet", "FrankWolfe", "InfeasibleProjection", "Memory", "PaperFrankWolfe", "Projection", "lemma_bound"]

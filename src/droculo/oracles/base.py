@@ -24,7 +24,7 @@ class Projection(eqx.Module):
     x: Array
     y: Array
     calls: Array  # LOO calls made
-    met: Array  # whether |x - y|^2 <= 3 eps was reached; False is an honest "stopped at the cap or at rounding"
+    converged: Array  # whether |x - y|^2 <= 3 eps was reached; False is an honest "stopped at the cap or at rounding"
     memory: Memory
 
 

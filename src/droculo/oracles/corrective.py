@@ -80,7 +80,7 @@ class Search(NamedTuple):
     done: Array
 
 
-class Corrective(InfeasibleProjection):
+class ActiveSet(InfeasibleProjection):
     """The contract of Lemma 1, from a memory of points of K (local to the agent, never sent).
 
     x is the point nearest to y in the hull of what is remembered (`nearest`: no LOO call). Then the oracle is asked once:
@@ -146,7 +146,7 @@ class Corrective(InfeasibleProjection):
         # So far out that rounding would leave nothing of K: nearer first, which costs nothing at such a distance.
         y0 = y0 / jnp.maximum(1, jnp.linalg.norm(y0) / jnp.asarray(domain.radius / ulp**0.5, number))
         inside, foot = jnp.zeros((), bool), y0
-        if domain.quick_membership:
+        if domain.has_fast_contains:
             foot, rounding = foot_on_hull(domain, y0)
             inside = domain.contains(foot, rounding)
         unit, reach = jnp.asarray(domain.radius**2, number), jnp.asarray(2 * domain.radius, number)

@@ -21,7 +21,7 @@ class _Loop(NamedTuple):
     done: Array
 
 
-class Paper(InfeasibleProjection):
+class PaperFrankWolfe(InfeasibleProjection):
     """Separating hyperplanes by Frank-Wolfe, then a pull by a fixed share: the oracle behind Lemma 1.
 
     Its LOO calls are at most Lemma 1's bound; `limit` caps them besides. It also stops when a step no longer
@@ -52,7 +52,7 @@ class Paper(InfeasibleProjection):
         return Projection(out.x, out.y, out.calls, square(out.x - out.y) <= 3 * eps, memory)
 
 
-class Sharp(InfeasibleProjection):
+class FrankWolfe(InfeasibleProjection):
     """The same contract with far fewer calls.
 
     - membership shortcut: where y, or its foot on the affine hull, lies in K, that is its projection and no call is
@@ -76,7 +76,7 @@ class Sharp(InfeasibleProjection):
         eps = tolerance
         y = within_radius(domain, y0)
         x = x0
-        if domain.quick_membership:
+        if domain.has_fast_contains:
             foot, rounding = foot_on_hull(domain, y)
             inside = domain.contains(foot, rounding)
             x, y = jnp.where(inside, foot, x0), jnp.where(inside, foot, y)

@@ -1,6 +1,6 @@
 """The adversary: pure functions f(agent, t, x). Planted yardsticks, the paper's applications, and your own."""
 
-from droculo.problems.adversaries import Adversary, Constant, Heterogeneous, Independent, Switching, Waves
+from droculo.problems.adversaries import Adversary, Constant, Heterogeneous, IIDWeights, PeriodicWeights, Switching
 from droculo.problems.applications import (
     NQP,
     Influence,
@@ -15,7 +15,7 @@ from droculo.problems.applications import (
     TieLines,
 )
 from droculo.problems.base import Comparator, Problem
-from droculo.problems.delayed import Delayed
+from droculo.problems.delayed import Shifted
 from droculo.problems.function import from_black_box, from_function
 from droculo.problems.multilinear import MultilinearExtension, SampledExtension
 from droculo.problems.noisy import Noisy
@@ -24,10 +24,10 @@ from droculo.problems.planted import (
     Planted,
     PlantedCut,
     SetFunctions,
-    Tight,
     TopB,
     WaterFilling,
     WeakQuadratic,
+    WorstCase,
 )
 from droculo.problems.rounding import pipage, randomized_pipage
 
@@ -37,9 +37,8 @@ __all__ = [
     "Comparator",
     "Constant",
     "Coverage",
-    "Delayed",
     "Heterogeneous",
-    "Independent",
+    "IIDWeights",
     "Influence",
     "Inventory",
     "LogDetSensors",
@@ -47,6 +46,7 @@ __all__ = [
     "MultilinearExtension",
     "MutualInformation",
     "Noisy",
+    "PeriodicWeights",
     "Planted",
     "PlantedCut",
     "Pricing",
@@ -56,13 +56,13 @@ __all__ = [
     "Revenue",
     "SampledExtension",
     "SetFunctions",
+    "Shifted",
     "Switching",
     "TieLines",
-    "Tight",
     "TopB",
     "WaterFilling",
-    "Waves",
     "WeakQuadratic",
+    "WorstCase",
     "from_black_box",
     "from_function",
     "pipage",

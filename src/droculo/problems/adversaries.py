@@ -63,7 +63,7 @@ class Constant(Adversary):
         return jnp.asarray(self.values)[agent]
 
 
-class Independent(Adversary):
+class IIDWeights(Adversary):
     """Every round anew, uniform between `lowest` and `highest`, independent over rounds, agents and entries.
 
     The draw is a function of (seed, agent, round), so that whoever asks again hears the same. Its 32 random bits do
@@ -77,7 +77,7 @@ class Independent(Adversary):
     def __init__(self, lowest: ArrayLike, highest: ArrayLike, *, seed: int):
         self.lowest, self.highest = _table(lowest), _table(highest)
         if self.lowest.shape != self.highest.shape or np.any(self.lowest > self.highest):
-            raise ValueError("Independent needs lowest <= highest, two tables of the same shape (agents, entries).")
+            raise ValueError("IIDWeights needs lowest <= highest, two tables of the same shape (agents, entries).")
         if not 0 <= seed < 2**32:
             raise ValueError(f"a seed is a whole number from 0 to 2^32 - 1; got {seed}.")
         self.seed = np.asarray(seed, np.uint32)
@@ -89,7 +89,7 @@ class Independent(Adversary):
         return low + (high - low) * (bits.astype(low.dtype) * 2.0**-32)
 
 
-class Waves(Adversary):
+class PeriodicWeights(Adversary):
     """Weights that drift: w_{t,i} = base_i + height_i (1 + cos(speed_i t + phase_i))/2, entry by entry.
 
     In a float32 run the angle loses digits as t grows (1e-2 at t = 10^5): play longer horizons in float64.
@@ -103,10 +103,12 @@ class Waves(Adversary):
     def __init__(self, base: ArrayLike, height: ArrayLike, speed: ArrayLike, phase: ArrayLike):
         self.base, self.height, self.speed, self.phase = (_table(part) for part in (base, height, speed, phase))
         if len({part.shape for part in (self.base, self.height, self.speed, self.phase)}) > 1:
-            raise ValueError("the four tables of Waves must have one shape (agents, entries).")
+            raise ValueError("the four tables of PeriodicWeights must have one shape (agents, entries).")
 
     @classmethod
-    def random(cls, agents: int, entries: int, *, low: float, high: float, swing: float, seed: int) -> "Waves":
+    def random(
+        cls, agents: int, entries: int, *, low: float, high: float, swing: float, seed: int
+    ) -> "PeriodicWeights":
         """Base weights uniform on [low, high], each swinging by up to `swing` at its own pace."""
         rng = np.random.default_rng(seed)
         shape = (agents, entries)

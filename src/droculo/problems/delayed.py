@@ -9,14 +9,14 @@ from droculo.problems.wrapper import Wrapper
 from droculo.sets.geometry import Vector
 
 
-class Delayed(Wrapper):
+class Shifted(Wrapper):
     """A problem from round `by` on: its round 0 is round `by` of the problem inside.
 
     >>> import jax.numpy as jnp
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=3, dim=5, budget=2, seed=0)
     >>> x = jnp.full(5, 0.25)
-    >>> bool(Delayed(problem, 7).value(1, 2, x) == problem.value(1, 9, x))
+    >>> bool(Shifted(problem, 7).value(1, 2, x) == problem.value(1, 9, x))
     True
     """
 

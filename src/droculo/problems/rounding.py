@@ -73,8 +73,8 @@ def randomized_pipage(set: Set, x: ArrayLike, *, seed: int, draws: int | None = 
 
     (Srinivasan, FOCS 2001; Chekuri, Vondrak and Zenklusen, FOCS 2010.)
 
-    >>> from droculo.sets import budget_face
-    >>> drawn = randomized_pipage(budget_face(4, 2), [0.5, 0.5, 0.25, 0.75], seed=0, draws=1000)
+    >>> from droculo.sets import fixed_budget
+    >>> drawn = randomized_pipage(fixed_budget(4, 2), [0.5, 0.5, 0.25, 0.75], seed=0, draws=1000)
     >>> drawn.shape, set(drawn.sum(axis=1).tolist())
     ((1000, 4), {2})
     """
@@ -118,7 +118,7 @@ def whole_partition(set: Set, who: str) -> PartitionMatroid:
     if not isinstance(set, PartitionMatroid):
         raise ValueError(
             f"{who} works in budgets and partition matroids; got {type(set).__name__}. "
-            "Pass sets.budget, sets.budget_face or sets.PartitionMatroid."
+            "Pass sets.budget, sets.fixed_budget or sets.PartitionMatroid."
         )
     if np.any(set.capacities != np.round(set.capacities)):
         raise ValueError(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from droculo.experiments import Sweep
 from droculo.later import networkx as nx
-from droculo.measure import rate
+from droculo.measure import fit_exponent
 
 Numbers = NDArray[np.float64]
 
@@ -291,7 +291,7 @@ def _slopes(runs: Sequence[list[dict[str, Any]]]) -> list[Slope]:
             continue
         table = np.asarray(values, np.float64).T  # (seeds, horizons)
         horizons = [seeds[0]["horizon"] for seeds in family]
-        fitted = rate(horizons, table) if len(horizons) > 1 and np.all(table > 0) else None
+        fitted = fit_exponent(horizons, table) if len(horizons) > 1 and np.all(table > 0) else None
         low, high = (None, None) if fitted is None or not np.isfinite(fitted.low) else (fitted.low, fitted.high)
         slope = None if fitted is None else fitted.slope
         promised, source = family[0][0]["promised_exponent"], family[0][0]["promised_by"]

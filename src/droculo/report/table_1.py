@@ -257,8 +257,8 @@ def _disorder(topologies: Sequence[Swept]) -> str:
 
 def _alpha(m: Measured, size: Size) -> str:
     problem = m.row.problem(size, 0)
-    link = problem.linearization.on(problem.set)
-    return number(None if link.alpha is None else float(link.alpha))
+    linearization = problem.linearization.for_set(problem.set)
+    return number(None if linearization.alpha is None else float(linearization.alpha))
 
 
 def _interval(found: Rate | None) -> str | None:

@@ -14,26 +14,26 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.algorithms import Algorithm, Played
+from droculo.algorithms import Algorithm, SlotPlay
 from droculo.algorithms.base import Silent
+from droculo.engine.block import Keys
+from droculo.engine.compiling import program
+from droculo.engine.fingerprint import fingerprint
+from droculo.engine.inputs import as_keys, cast
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.precision import double
 from droculo.runtime.journal import Journal
-from droculo.runtime.kernel import Cable, mix
-from droculo.runtime.part import Part, entry_of, layout_of, meet
-from droculo.runtime.places import Place, place_of, split
+from droculo.runtime.kernel import CompiledLinks, mix
+from droculo.runtime.part import ProcessRun, entry_of, layout_of, meet
+from droculo.runtime.places import Partition, assign_agents, partition
 from droculo.runtime.transport import Transport
-from droculo.runtime.wire import Wire
-from droculo.simulator.checkpoint import fingerprint
-from droculo.simulator.compiling import program
-from droculo.simulator.engine import Keys
-from droculo.simulator.inputs import as_keys, cast
+from droculo.runtime.wire import NeighbourExchange
 
 Vector = NDArray[np.float64]
 
 
-class Move(NamedTuple):
+class Query(NamedTuple):
     """What to do in a round: play `action`, and measure at `query`, or at nothing where that is None.
 
     With one question `query` is a point; with several (two-point feedback, DMFW) it is an array with one point a row.
@@ -72,9 +72,9 @@ class Agent:
         folder: Path | str | None = None,
     ):
         expect(algorithm, Algorithm, "algorithm", "Pass for example droculo.Droculo.design(setting, ...).")
-        expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.connect(graph).")
+        expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.from_graph(graph).")
         expect(transport, Transport, "transport", "Pass for example droculo.runtime.ZenohTransport(...).")
-        self.place: Place = place_of(network, split(network.n_agents, network.n_agents), me)
+        self.place: Partition = partition(network, assign_agents(network.n_agents, network.n_agents), me)
         if (transport.me, transport.neighbours) != (me, self.place.neighbours):
             raise ValueError(
                 f"the transport is that of process {transport.me} with neighbours {transport.neighbours}; agent {me} has the "
@@ -84,12 +84,12 @@ class Agent:
         if batched:
             raise ValueError(f"an agent takes part in one run; got a batch of {len(keys)} keys.")
         self.transport = transport
-        self.wire = Wire(self.place, transport)
+        self.wire = NeighbourExchange(self.place, transport)
         self._began = time.perf_counter()
         with double():
             self.algorithm = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), algorithm)
             self._network = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), network)
-            self._cable = Cable.of(self.place, self.wire)
+            self._cable = CompiledLinks.of(self.place, self.wire)
             self._keys = jax.jit(Keys.of)(keys[0])
             self._key = self._keys.of_agent(jnp.asarray(me))
             self.state = jax.tree.map(jnp.asarray, self.algorithm.init())
@@ -101,7 +101,7 @@ class Agent:
             self.journal = Journal(None if folder is None else Path(folder), layout, identity, self.place.reach + 2)
         transport.listener = self.journal.link
         self.round = 0
-        self._played: Played | None = None
+        self._played: SlotPlay | None = None
         self._start = 0  # of the slot
         self._answers: dict[int, Any] = {}  # question -> answer
         self._total: Any = None
@@ -119,7 +119,7 @@ class Agent:
         """Whether all rounds were played."""
         return self.round >= self.algorithm.horizon
 
-    def ask(self) -> Move:
+    def ask(self) -> Query:
         """What to do in round `self.round`."""
         if self._asked is not None:
             raise RuntimeError(f"round {self.round} was asked for already: tell what was measured (None if nothing).")
@@ -135,9 +135,9 @@ class Agent:
         self._asked = np.nonzero(np.asarray(self._played.rounds) == self.round)[0]
         self._actions.append(action.copy())
         if not len(self._asked):
-            return Move(action, None)
+            return Query(action, None)
         points = np.array(np.asarray(self._played.points)[self._asked])
-        return Move(action, points[0] if len(points) == 1 else points)
+        return Query(action, points[0] if len(points) == 1 else points)
 
     def tell(self, response: ArrayLike | None = None) -> None:
         """What the world said: a number for each question, or a gradient for each, as the feedback has it; None if nothing
@@ -160,13 +160,13 @@ class Agent:
         with double():
             return np.asarray(self.algorithm.decision(self.state))
 
-    def part(self) -> Part:
+    def part(self) -> ProcessRun:
         """What the agent did so far, for `gather`."""
         took = time.perf_counter() - self._began
-        return Part(self.place, tuple(self.journal.entries), self.transport.meter, took, self.journal.layout)
+        return ProcessRun(self.place, tuple(self.journal.entries), self.transport.meter, took, self.journal.layout)
 
     def close(self) -> None:
-        """Part from the neighbours."""
+        """ProcessRun from the neighbours."""
         self.transport.close()
         self.journal.close()
 
@@ -242,7 +242,7 @@ class Agent:
 
 
 def _jitted(function: Any) -> Any:
-    return program(True, function)
+    return program(function, quick=True)
 
 
 class _Given(NamedTuple):
@@ -250,14 +250,14 @@ class _Given(NamedTuple):
 
     answers: Array
 
-    def ask(self, played: Played, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Array:
         return self.answers
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         return tree
 
 
-def _plays(algorithm: Algorithm, state: Any, start: Array, key: Array, length: int) -> Played:
+def _plays(algorithm: Algorithm, state: Any, start: Array, key: Array, length: int) -> SlotPlay:
     return algorithm.play(Silent(), state, start, length, key)[1]
 
 
@@ -270,11 +270,11 @@ class _Talking(NamedTuple):
 
     algorithm: Algorithm
     network: Network
-    cable: Cable
+    cable: CompiledLinks
     key: Array
     block: Array
 
-    def ask(self, played: Played, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Array:
         raise RuntimeError("an agent asks while it plays, not while it moves")
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
@@ -282,7 +282,7 @@ class _Talking(NamedTuple):
 
 
 def _moves(
-    algorithm: Algorithm, network: Network, cable: Cable, key: Array, block: Array, state: Any, total: Any
+    algorithm: Algorithm, network: Network, cable: CompiledLinks, key: Array, block: Array, state: Any, total: Any
 ) -> tuple[Any, Any]:
     def one(state: Any, total: Any) -> tuple[Any, Any]:
         return algorithm.update(_Talking(algorithm, network, cable, key, block), state, total)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm
+from droculo.engine import Record, Trajectory
+from droculo.engine.plan import pieces, questions
+from droculo.engine.record import CostCurve, Ledger
 from droculo.precision import double
 from droculo.runtime.journal import COSTS
-from droculo.runtime.part import Part
-from droculo.simulator import Record, Trajectory
-from droculo.simulator.simulate import pieces, questions
-from droculo.simulator.trajectory import Ledger, Spending
+from droculo.runtime.part import ProcessRun
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Faults:
 
 
 @dataclass(frozen=True)
-class Together:
+class GatheredRun:
     """A run of several processes."""
 
     trajectory: Trajectory
@@ -37,8 +37,8 @@ class Together:
 
 
 def gather(
-    algorithm: Algorithm, parts: Sequence[Part], *, rounds: int | None = None, record: Record | None = None
-) -> Together:
+    algorithm: Algorithm, parts: Sequence[ProcessRun], *, rounds: int | None = None, record: Record | None = None
+) -> GatheredRun:
     """Put the parts of all processes of one run together.
 
     A round that an agent missed has the action and decision that it played last (before its first, those of its start):
@@ -73,13 +73,13 @@ def gather(
         agents=np.arange(len(agents)),
         states=None,
         ledger=ledger,
-        spending=Spending(ends, *(name[cost] for cost in ("messages", "loo_calls", "projections", "separations"))),
+        spending=CostCurve(ends, *(name[cost] for cost in ("messages", "loo_calls", "projections", "separations"))),
     )
     missed = (lengths[:, None] * (1 - played)).sum(axis=0)
-    return Together(trajectory, Faults(missed, *_links(parts), _refused(parts)))
+    return GatheredRun(trajectory, Faults(missed, *_links(parts), _refused(parts)))
 
 
-def _check_recorded(parts: Sequence[Part], blocks: int, length: int, rounds: int, every: int) -> None:
+def _check_recorded(parts: Sequence[ProcessRun], blocks: int, length: int, rounds: int, every: int) -> None:
     """Parts must have been played with the rounds and the record that they are put together with."""
     for part in parts:
         for entry in part.entries:
@@ -93,7 +93,7 @@ def _check_recorded(parts: Sequence[Part], blocks: int, length: int, rounds: int
 
 
 def _ledger(
-    algorithm: Algorithm, total: dict[str, Any], played: NDArray, lengths: NDArray, parts: Sequence[Part]
+    algorithm: Algorithm, total: dict[str, Any], played: NDArray, lengths: NDArray, parts: Sequence[ProcessRun]
 ) -> Ledger:
     slots = -(-lengths // algorithm.slot)
     with double():
@@ -106,7 +106,7 @@ def _ledger(
         loo_calls=total["loo_calls"],
         gradient_queries=asked * (algorithm.order == 1),
         value_queries=asked * (algorithm.order == 0),
-        unmet=total["unmet"],
+        not_converged=total["not_converged"],
         projections=total["projections"],
         separations=total["separations"],
         seconds=max(part.seconds for part in parts),
@@ -114,7 +114,7 @@ def _ledger(
 
 
 def _plays(
-    algorithm: Algorithm, parts: Sequence[Part], rounds: int, every: int, agents: int
+    algorithm: Algorithm, parts: Sequence[ProcessRun], rounds: int, every: int, agents: int
 ) -> tuple[NDArray[np.int64], NDArray, NDArray]:
     """Recorded rounds, actions and decisions, with what was missed filled in."""
     recorded = np.arange(0, rounds, every) if every else np.zeros(0, np.int64)
@@ -137,7 +137,7 @@ def _plays(
     return recorded, actions, decisions
 
 
-def _links(parts: Sequence[Part]) -> tuple[int, int]:
+def _links(parts: Sequence[ProcessRun]) -> tuple[int, int]:
     """How many ends of links failed, and how many links counted at one end only."""
     failed = disagreements = 0
     seen: dict[tuple[int, int, int], NDArray[np.int8]] = {}  # (from, to, block) -> counted, for each exchange
@@ -153,7 +153,7 @@ def _links(parts: Sequence[Part]) -> tuple[int, int]:
     return failed, disagreements
 
 
-def _refused(parts: Sequence[Part]) -> dict[str, int]:
+def _refused(parts: Sequence[ProcessRun]) -> dict[str, int]:
     total: dict[str, int] = {}
     for part in parts:
         for reason, number in part.meter.refused.items():

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-COSTS = ("messages", "loo_calls", "unmet", "projections", "separations")
+COSTS = ("messages", "loo_calls", "not_converged", "projections", "separations")
 _HEAD = struct.Struct("<QI")  # length and checksum of what follows
 
 

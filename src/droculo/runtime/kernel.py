@@ -14,25 +14,25 @@ from jax.experimental import io_callback
 from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
-from droculo.algorithms import Algorithm, Played, Spent
+from droculo.algorithms import Algorithm, OracleCalls, SlotPlay
+from droculo.engine.block import Kept, Keys, Shape, World, answers, keep_block, play_block
 from droculo.networks import Network
 from droculo.networks.links import Links, at
-from droculo.runtime.places import Place
-from droculo.runtime.wire import Wire, called
-from droculo.simulator.engine import Kept, Keys, Shape, World, answers, keep_block, play_block
+from droculo.runtime.places import Partition
+from droculo.runtime.wire import NeighbourExchange, called
 
 
-class Cable(eqx.Module):
+class CompiledLinks(eqx.Module):
     """What compiled code knows of a process' links."""
 
-    wire: Array  # the number of the `Wire` to call
+    wire: Array  # the number of the `NeighbourExchange` to call
     links: Links  # stacked along the network's cycle, over the agents that are known here
     ids: Array  # (K, L): which of the network's links they are
     order: Array  # (B + H,): rows of the agents here and then elsewhere, in the order of their numbers
     own: Array  # (B,): where among them the agents here are
 
     @classmethod
-    def of(cls, place: Place, wire: Wire) -> Cable:
+    def of(cls, place: Partition, wire: NeighbourExchange) -> CompiledLinks:
         both = np.concatenate([place.agents, place.elsewhere])
         return cls(
             wire=jnp.asarray(wire.number, jnp.int32),
@@ -47,12 +47,12 @@ class WiredPorts(eqx.Module):
     """The two ports of one agent of a process, inside a vmap over all of that process."""
 
     world: World
-    cable: Cable
+    cable: CompiledLinks
     agent: Array
     keys: Keys
     block: Array
 
-    def ask(self, played: Played, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Array:
         return answers(self.world.problem, self.agent, jax.random.fold_in(self.keys.noise, self.agent), played, order)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
@@ -60,7 +60,13 @@ class WiredPorts(eqx.Module):
 
 
 def mix(
-    algorithm: Algorithm, network: Network, cable: Cable, key: Array, block: Array, tree: Any, index: int | Array
+    algorithm: Algorithm,
+    network: Network,
+    cable: CompiledLinks,
+    key: Array,
+    block: Array,
+    tree: Any,
+    index: int | Array,
 ) -> Any:
     """One agent's part of an exchange; the vmap over all agents of the process makes one call of the host of it."""
     row, unravel = ravel_pytree(tree)
@@ -68,7 +74,7 @@ def mix(
     up = network.links_up(key, number)
 
     @custom_vmap
-    def exchange(algorithm: Algorithm, cable: Cable, number: Array, up: Array, row: Array) -> Array:
+    def exchange(algorithm: Algorithm, cable: CompiledLinks, number: Array, up: Array, row: Array) -> Array:
         return row  # an agent outside of the vmap over its process: nobody to talk to
 
     @exchange.def_vmap
@@ -87,7 +93,7 @@ def mix(
     return unravel(exchange(algorithm, cable, jnp.asarray(number), up, row))
 
 
-def _call(cable: Cable, number: Array, up: Array, rows: Array) -> tuple[Array, Array, Array]:
+def _call(cable: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[Array, Array, Array]:
     """One call of the host, with one argument: JAX takes 20 microseconds for each. It is made of 32-bit words, since in threads
     of its own JAX would round doubles to float32."""
     dtype, (own, width) = np.dtype(rows.dtype), rows.shape
@@ -111,7 +117,7 @@ def _call(cable: Cable, number: Array, up: Array, rows: Array) -> tuple[Array, A
     return jax.lax.bitcast_convert_type(heard, rows.dtype), said, counts
 
 
-def _refuse(cable: Cable, number: Array, incredible: Array, counts: Array) -> Array:
+def _refuse(cable: CompiledLinks, number: Array, incredible: Array, counts: Array) -> Array:
     like = jax.ShapeDtypeStruct(counts.shape, jnp.bool_)  # type: ignore[no-untyped-call]
 
     def host(wire: Any, number: Any, incredible: Any) -> NDArray[np.bool_]:
@@ -121,13 +127,13 @@ def _refuse(cable: Cable, number: Array, incredible: Array, counts: Array) -> Ar
 
 
 def live(
-    world: World, cable: Cable, shape: Shape, states: Any, key: Array, first: Array
-) -> tuple[Any, Spent, Kept | None]:
+    world: World, cable: CompiledLinks, shape: Shape, states: Any, key: Array, first: Array
+) -> tuple[Any, OracleCalls, Kept | None]:
     """One block of all agents of a process, from round `first` on."""
     keys = Keys.of(key)
     block = first // (world.algorithm.block * world.algorithm.slot)
 
-    def one(agent: Array, state: Any) -> tuple[Any, Spent, Kept | None]:
+    def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
         ports = WiredPorts(world, cable, agent, keys, block)
         own = keys.of_agent(agent)
         total, seen = play_block(world, shape, ports, state, first, own)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from droculo.expect import extra
-from droculo.runtime.part import Part
-from droculo.runtime.places import Place
+from droculo.runtime.part import ProcessRun
+from droculo.runtime.places import Partition
 from droculo.runtime.transport import NEVER, Heard, Meter, Rows, Transport, why_unusable
 
 
@@ -72,7 +72,9 @@ class MPITransport(Transport):
             self.graph = None
 
 
-def bring_together(communicator: Any, part: Part, place_of_rank: Callable[[int], Place]) -> list[Part] | None:
+def bring_together(
+    communicator: Any, part: ProcessRun, place_of_rank: Callable[[int], Partition]
+) -> list[ProcessRun] | None:
     """The parts of all ranks, at rank 0; None elsewhere. They travel as plain bytes, in the layout of the journal."""
     layout = part.layout
     mine = np.frombuffer(layout.join(part.entries), np.uint8)
@@ -91,6 +93,6 @@ def bring_together(communicator: Any, part: Part, place_of_rank: Callable[[int],
         own = replace(layout, agents=len(place.agents), neighbours=len(place.neighbours))
         entries = tuple(own.split(data[at : at + size].tobytes()))
         reasons = {reason: number for reason, number in zip(_REASONS, refused, strict=True) if number}
-        parts.append(Part(place, entries, Meter(frames, sent, refused=reasons), microseconds / 1e6, own))
+        parts.append(ProcessRun(place, entries, Meter(frames, sent, refused=reasons), microseconds / 1e6, own))
         at += size
     return parts

@@ -15,20 +15,11 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm
-from droculo.expect import expect
-from droculo.networks import Network
-from droculo.problems import Problem
-from droculo.runtime.journal import COSTS, Entry, Journal, Layout
-from droculo.runtime.kernel import Cable
-from droculo.runtime.places import Place, digest_of
-from droculo.runtime.step import Plan, Step
-from droculo.runtime.transport import Meter, Transport
-from droculo.runtime.wire import Wire
-from droculo.simulator import Record
-from droculo.simulator.checkpoint import fingerprint
-from droculo.simulator.compiling import is_short
-from droculo.simulator.engine import Kept, World, begin
-from droculo.simulator.inputs import (
+from droculo.engine import Record
+from droculo.engine.block import Kept, World, begin
+from droculo.engine.compiling import is_short
+from droculo.engine.fingerprint import fingerprint
+from droculo.engine.inputs import (
     as_identities,
     as_keys,
     as_rounds,
@@ -38,24 +29,34 @@ from droculo.simulator.inputs import (
     check_finite,
     check_inside,
 )
+from droculo.engine.plan import Plan
+from droculo.expect import expect
+from droculo.networks import Network
+from droculo.problems import Problem
+from droculo.runtime.journal import COSTS, Entry, Journal, Layout
+from droculo.runtime.kernel import CompiledLinks
+from droculo.runtime.places import Partition, digest_of
+from droculo.runtime.step import Step
+from droculo.runtime.transport import Meter, Transport
+from droculo.runtime.wire import NeighbourExchange
 
 
 @dataclass(frozen=True)
-class Part:
+class ProcessRun:
     """What one process did in a run."""
 
-    place: Place
+    place: Partition
     entries: tuple[Entry, ...]  # the blocks it played, in order
     meter: Meter
     seconds: float
     layout: Layout  # the shapes of its entries
 
 
-def take_part(
+def run_process(
     problem: Problem,
     algorithm: Algorithm,
     network: Network,
-    place: Place,
+    place: Partition,
     transport: Transport,
     *,
     key: Array | int,
@@ -67,7 +68,7 @@ def take_part(
     quick: bool | None = None,
     pace: float = 0.0,
     progress: Callable[[int, int], None] | None = None,
-) -> Part:
+) -> ProcessRun:
     """Play the agents of `place` in the run that `simulate` with the same arguments plays whole.
 
     All processes of a run are given the same problem, algorithm, network and key; a process evaluates the functions of its
@@ -77,7 +78,7 @@ def take_part(
     """
     expect(problem, Problem, "problem", "Pass for example droculo.problems.TopB.random(...).")
     expect(algorithm, Algorithm, "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...).")
-    expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.connect(graph).")
+    expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.from_graph(graph).")
     expect(transport, Transport, "transport", "Pass for example droculo.runtime.MPITransport(...).")
     if (transport.me, transport.neighbours) != (place.me, place.neighbours):
         raise ValueError(
@@ -86,7 +87,7 @@ def take_part(
         )
     if place.network != digest_of(network):
         raise ValueError(
-            f"the place of process {place.me} is one of another network. Make it with place_of(network, ...)."
+            f"the place of process {place.me} is one of another network. Make it with partition(network, ...)."
         )
     record, rounds = record or Record(), as_rounds(rounds, algorithm.horizon)
     if record.queries:
@@ -102,8 +103,8 @@ def take_part(
         parts = jax.tree.map(lambda leaf: cast(leaf, kind), (problem, algorithm, network))
         world = World(*parts, jnp.asarray(identities[place.agents]))
         check_answers(world)
-        wire = Wire(place, transport)
-        cable = Cable.of(place, wire)
+        wire = NeighbourExchange(place, transport)
+        cable = CompiledLinks.of(place, wire)
         states = begin(world)
         layout = layout_of(algorithm, place, kind)
         plan = Plan.of(algorithm, rounds, record)
@@ -142,10 +143,10 @@ def take_part(
         finally:
             transport.close()
             journal.close()
-    return Part(place, tuple(journal.entries), transport.meter, time.perf_counter() - began, layout)
+    return ProcessRun(place, tuple(journal.entries), transport.meter, time.perf_counter() - began, layout)
 
 
-def layout_of(algorithm: Algorithm, place: Place, kind: Any = np.float64) -> Layout:
+def layout_of(algorithm: Algorithm, place: Partition, kind: Any = np.float64) -> Layout:
     """The shapes of the blocks that the agents of a place play."""
     sizes = (len(place.agents), algorithm.domain.dim, algorithm.exchanges, len(place.neighbours))
     return Layout(*sizes, str(np.dtype(kind)))
@@ -184,7 +185,7 @@ def _identity(
     problem: Problem,
     algorithm: Algorithm,
     network: Network,
-    place: Place,
+    place: Partition,
     keys: Array,
     plan: Any,
     step: Step,
@@ -195,7 +196,7 @@ def _identity(
     return fingerprint(numbers, program=step.traced(plan[-1].shapes()[0], states))
 
 
-def _check_sizes(algorithm: Algorithm, place: Place, transport: Transport, rounds: int, kind: np.dtype) -> None:
+def _check_sizes(algorithm: Algorithm, place: Partition, transport: Transport, rounds: int, kind: np.dtype) -> None:
     """What could not be sent or counted is an error before anything is."""
     numbers = -(-rounds // (algorithm.block * algorithm.slot)) * algorithm.exchanges
     if kind == np.float32 and numbers >= 2**31:
@@ -210,7 +211,13 @@ def _check_sizes(algorithm: Algorithm, place: Place, transport: Transport, round
 
 
 def entry_of(
-    block: int, rounds: NDArray, actions: NDArray, decisions: NDArray, spent: Any, wire: Wire, layout: Layout
+    block: int,
+    rounds: NDArray,
+    actions: NDArray,
+    decisions: NDArray,
+    spent: Any,
+    wire: NeighbourExchange,
+    layout: Layout,
 ) -> Entry:
     """A block for the journal: what was played, and what it cost."""
     costs = np.stack([wire.messages, *(np.asarray(getattr(spent, name)) for name in COSTS[1:])]).astype(np.int64)
@@ -218,7 +225,7 @@ def entry_of(
     return Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted)
 
 
-def _entry(number: int, last: int, spent: Any, kept: Kept | None, wire: Wire, layout: Layout) -> Entry:
+def _entry(number: int, last: int, spent: Any, kept: Kept | None, wire: NeighbourExchange, layout: Layout) -> Entry:
     if kept is None:
         nothing = np.zeros((0, layout.agents, layout.dim), layout.dtype)
         still = np.zeros((layout.agents, layout.dim), layout.dtype)

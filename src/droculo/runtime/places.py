@@ -16,26 +16,26 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Part:
+class LocalLinks:
     """The links of one exchange of the network's cycle that touch this process. A link is inside (both ends live here) or
     leads to one neighbour, another process."""
 
     ids: Indices  # (L,): which of the network's links it is
-    ends: Indices  # (L, 2): places among `Place.known`
-    leads_to: Indices  # (L,): the neighbour's place in `Place.neighbours`, -1 inside
-    ours: Indices  # (L,): place in `Place.agents` of the end that lives here (of an inside link, the first)
-    theirs: Indices  # (L,): place of the other end in `Place.elsewhere`, of an inside link in `Place.agents`
+    ends: Indices  # (L, 2): places among `Partition.known`
+    leads_to: Indices  # (L,): the neighbour's place in `Partition.neighbours`, -1 inside
+    ours: Indices  # (L,): place in `Partition.agents` of the end that lives here (of an inside link, the first)
+    theirs: Indices  # (L,): place of the other end in `Partition.elsewhere`, of an inside link in `Partition.agents`
 
 
 @dataclass(frozen=True)
-class Place:
+class Partition:
     """One process: its agents, its neighbours (other processes), and the agents there that its own talk to."""
 
     me: int
     agents: Indices  # (B,): nodes of the network
     neighbours: tuple[int, ...]
     elsewhere: Indices  # (H,): nodes that live in neighbours and have a link to here
-    parts: tuple[Part, ...]  # one for each exchange of the network's cycle
+    parts: tuple[LocalLinks, ...]  # one for each exchange of the network's cycle
     network: bytes  # a digest of the network it is a place of
     reach: int  # the longest way to another process: how many blocks this one can be ahead of the slowest
     links: Links  # the same for compiled code, stacked along a first axis
@@ -52,10 +52,10 @@ class Place:
         return np.stack([np.pad(part.ids, (0, most - len(part.ids))) for part in self.parts])
 
 
-def split(agents: int, processes: int) -> list[Indices]:
+def assign_agents(agents: int, processes: int) -> list[Indices]:
     """Consecutive agents for every process, as evenly as it goes.
 
-    >>> [part.tolist() for part in split(5, 2)]
+    >>> [part.tolist() for part in assign_agents(5, 2)]
     [[0, 1, 2], [3, 4]]
     """
     if not 1 <= processes <= agents:
@@ -66,7 +66,7 @@ def split(agents: int, processes: int) -> list[Indices]:
     return [np.asarray(part, np.int64) for part in np.array_split(np.arange(agents), processes)]
 
 
-def place_of(network: Network, homes: list[Indices], me: int) -> Place:
+def partition(network: Network, homes: list[Indices], me: int) -> Partition:
     """What process `me` has to know of the network, where process p is the home of the agents `homes[p]`."""
     n = network.n_agents
     if not 0 <= me < len(homes):
@@ -96,9 +96,9 @@ def place_of(network: Network, homes: list[Indices], me: int) -> Place:
         ours, theirs = np.where(swapped[:, None], ends[:, ::-1], ends).T
         leads_to = np.where(far, np.searchsorted(np.asarray(neighbours, np.int64), home[theirs]), -1)
         local = np.searchsorted(known, ends)
-        parts.append(Part(ids, local, leads_to, where[ours], where[theirs]))
+        parts.append(LocalLinks(ids, local, leads_to, where[ours], where[theirs]))
         pieces.append(Weights(Edges(len(known), local), weights.weight[ids]))
-    return Place(
+    return Partition(
         me, here, neighbours, elsewhere, tuple(parts), digest_of(network), _reach(cycle, home, me), pack(pieces)
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,12 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms import Algorithm
-from droculo.runtime.kernel import Cable, live
-from droculo.simulator import Record
-from droculo.simulator.compiling import understood
-from droculo.simulator.engine import Kept, Shape, World
-from droculo.simulator.simulate import pieces
+from droculo.engine.block import Kept, Shape, World
+from droculo.engine.compiling import supported_options
+from droculo.runtime.kernel import CompiledLinks, live
 
 #: arrays of more numbers than this are handed to a compiled program; smaller ones become a part of it
 MOST_FIXED = 4096
@@ -28,7 +24,7 @@ class Step:
     """`live`, compiled for every shape of block. What stays the same becomes a part of the program, unless it is large: JAX
     hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
 
-    def __init__(self, world: World, cable: Cable, key: Array, quick: bool):
+    def __init__(self, world: World, cable: CompiledLinks, key: Array, quick: bool):
         self.moving = cable.wire, key
         fixed = (world, eqx.tree_at(lambda cable: cable.wire, cable, None))
         self.large, small = eqx.partition(fixed, lambda leaf: eqx.is_array_like(leaf) and np.size(leaf) > MOST_FIXED)
@@ -73,30 +69,4 @@ def _bound(small: Any, shape: Shape) -> Callable[..., Any]:
 @lru_cache(maxsize=8)
 def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
     """One program for all seeds of a cell."""
-    return jax.jit(_bound(small.tree, shape), compiler_options=understood() if quick else None)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Equal blocks, and perhaps a last one that is shorter."""
-
-    blocks: int
-    length: int
-    full: Shape | None
-    rest: Shape | None
-
-    @classmethod
-    def of(cls, algorithm: Algorithm, rounds: int, record: Record) -> Plan:
-        length = algorithm.block * algorithm.slot
-        plan = pieces(algorithm, rounds, record)
-        whole = plan[0].shape._replace(capacity=1) if rounds >= length else None
-        return cls(-(-rounds // length), length, whole, plan[-1].shape if rounds % length else None)
-
-    def shape(self, block: int) -> Shape:
-        last = self.rest is not None and block == self.blocks - 1
-        shape = self.rest if last else self.full
-        assert shape is not None
-        return shape
-
-    def shapes(self) -> list[Shape]:
-        return [shape for shape in (self.full, self.rest) if shape is not None]
+    return jax.jit(_bound(small.tree, shape), compiler_options=supported_options() if quick else None)

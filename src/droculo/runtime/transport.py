@@ -70,7 +70,7 @@ class Transport(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Part from the neighbours; again does nothing."""
+        """ProcessRun from the neighbours; again does nothing."""
 
     def tell(self, neighbour: int, number: int, what: str) -> None:
         """Log that a link came up or went down, and tell the listener."""

@@ -12,18 +12,18 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from droculo.runtime.places import Part, Place
+from droculo.runtime.places import LocalLinks, Partition
 from droculo.runtime.transport import Transport
 
 #: compiled code calls a wire by its number, so that one program serves all wires of the same shape
-_WIRES: WeakValueDictionary[int, Wire] = WeakValueDictionary()
+_WIRES: WeakValueDictionary[int, NeighbourExchange] = WeakValueDictionary()
 _NUMBERS = itertools.count(1)
 
 #: a link that has no business in an exchange: the network has it down, or not at all
 IDLE = -1
 
 
-def called(number: Any) -> Wire:
+def called(number: Any) -> NeighbourExchange:
     """The wire of this number."""
     return _WIRES[int(number)]
 
@@ -32,15 +32,15 @@ def called(number: Any) -> Wire:
 class _Route:
     """Which rows travel to and from one neighbour when a set of links is up."""
 
-    send: NDArray[np.int64]  # places in `Place.agents`
-    fill: NDArray[np.int64]  # places in `Place.elsewhere`
+    send: NDArray[np.int64]  # places in `Partition.agents`
+    fill: NDArray[np.int64]  # places in `Partition.elsewhere`
 
 
-class Wire:
+class NeighbourExchange:
     """A process' links at work, and the meter of its agents. An error does not travel through compiled code: it is kept in
     `error`, nothing more is exchanged, and the driver raises it after the block."""
 
-    def __init__(self, place: Place, transport: Transport):
+    def __init__(self, place: Partition, transport: Transport):
         self.place = place
         self.transport = transport
         self.error: BaseException | None = None
@@ -107,7 +107,7 @@ class Wire:
     def _through(
         self,
         number: int,
-        part: Part,
+        part: LocalLinks,
         mine: NDArray,
         rows: NDArray,
         heard: NDArray[np.bool_],
@@ -130,7 +130,7 @@ class Wire:
                 counts &= part.leads_to != q
         self.counted.append(last)
 
-    def _routes(self, which: int, part: Part, works: NDArray[np.bool_]) -> dict[int, _Route]:
+    def _routes(self, which: int, part: LocalLinks, works: NDArray[np.bool_]) -> dict[int, _Route]:
         usual = bool(works.all())
         if usual and which in self._usual:
             return self._usual[which]
@@ -144,7 +144,7 @@ class Wire:
             self._usual[which] = found
         return found
 
-    def _count(self, part: Part, links: NDArray[np.bool_], sign: int) -> None:
+    def _count(self, part: LocalLinks, links: NDArray[np.bool_], sign: int) -> None:
         """A message for every link that counted, at every end that lives here."""
         ends = part.ours[links]
         inside = part.leads_to < 0

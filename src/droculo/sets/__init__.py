@@ -2,7 +2,7 @@
 
 from droculo.sets.balls import L1Ball, L2Ball, NuclearBall
 from droculo.sets.base import Cut, Set
-from droculo.sets.boxes import Box, PartitionMatroid, Simplex, budget, budget_face
+from droculo.sets.boxes import Box, PartitionMatroid, Simplex, budget, fixed_budget
 from droculo.sets.combinatorial import Birkhoff, SpanningTrees
 from droculo.sets.flows import Flows
 from droculo.sets.geometry import Full, Geometry, Joint, Span, Subspace, ZeroSums
@@ -11,9 +11,10 @@ from droculo.sets.hull import Hull
 from droculo.sets.knapsack import Knapsack
 from droculo.sets.oracle import from_oracle
 from droculo.sets.polytope import Polytope
-from droculo.sets.wrappers import Image, Product, Shrunk, scaled, translated
+from droculo.sets.wrappers import AffineImage, Product, Shrunk, scaled, translated
 
 __all__ = [
+    "AffineImage",
     "Birkhoff",
     "Box",
     "Cut",
@@ -23,7 +24,6 @@ __all__ = [
     "Host",
     "HostSet",
     "Hull",
-    "Image",
     "Joint",
     "Knapsack",
     "L1Ball",
@@ -40,7 +40,7 @@ __all__ = [
     "Subspace",
     "ZeroSums",
     "budget",
-    "budget_face",
+    "fixed_budget",
     "from_oracle",
     "scaled",
     "translated",

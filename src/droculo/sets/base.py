@@ -35,7 +35,7 @@ class Set(eqx.Module):
     geometry: eqx.AbstractVar[Geometry]
 
     #: whether `contains` is cheap and runs inside compiled code, so that an oracle may use it as a shortcut
-    quick_membership: ClassVar[bool] = True
+    has_fast_contains: ClassVar[bool] = True
 
     @abstractmethod
     def argmax(self, direction: Array) -> Array:
@@ -107,12 +107,12 @@ class Set(eqx.Module):
         return least_sup_norm(self)
 
     @property
-    def origin(self) -> Vector | None:
+    def least_element(self) -> Vector | None:
         """o: the least element of K (every point of K lies above it), or None where there is none.
 
         It is 0 for a set of the positive orthant that contains the origin, and its image for a shrunk one.
         """
-        return self.geometry.origin
+        return self.geometry.least_element
 
     @property
     def contains_origin(self) -> bool:

@@ -48,7 +48,7 @@ class Box(Set):
             center=(self.lower + self.upper) / 2,
             inner_radius=float(np.min(self.upper - self.lower) / 2),
             anchor=np.clip(0.0, self.lower, self.upper),
-            origin=self.lower if nonnegative else None,
+            least_element=self.lower if nonnegative else None,
             contains_origin=bool(np.all((self.lower <= 0) & (self.upper >= 0))),
             down_closed=bool(np.all(self.lower == 0)),
         )
@@ -107,7 +107,7 @@ class PartitionMatroid(Set):
     """{0 <= x <= 1, the sum over group g is at most capacity g}, or exactly capacity g (`bases=True`).
 
     With whole capacities it is the hull of the independent sets (or the bases) of a partition matroid; any
-    positive real capacity is allowed. `budget` and `budget_face` are the case of a single group.
+    positive real capacity is allowed. `budget` and `fixed_budget` are the case of a single group.
     """
 
     groups: NDArray[np.int64]
@@ -173,7 +173,7 @@ def budget(dim: int, total: float) -> PartitionMatroid:
     return PartitionMatroid(np.zeros(dim, int), [total])
 
 
-def budget_face(dim: int, total: float) -> PartitionMatroid:
+def fixed_budget(dim: int, total: float) -> PartitionMatroid:
     """{0 <= x <= 1, sum x = total}, for any real total between 0 and dim."""
     return PartitionMatroid(np.zeros(dim, int), [total], bases=True)
 
@@ -224,7 +224,7 @@ def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bo
         center=middle[groups],
         inner_radius=float(middle.min()),
         anchor=0.0,
-        origin=0.0,
+        least_element=0.0,
         contains_origin=True,
         down_closed=True,
     )

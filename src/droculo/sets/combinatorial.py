@@ -54,7 +54,7 @@ class Birkhoff(HostSet):
     n: int = eqx.field(static=True)
     geometry: Geometry
 
-    quick_membership: ClassVar[bool] = True
+    has_fast_contains: ClassVar[bool] = True
 
     def __init__(self, n: int):
         if n < 2:

@@ -56,7 +56,7 @@ class Flows(HostSet):
     supply: Vector
     geometry: Geometry
 
-    quick_membership: ClassVar[bool] = True
+    has_fast_contains: ClassVar[bool] = True
 
     def __init__(self, graph: nx.DiGraph, source: Hashable, sink: Hashable):
         nodes = _checked_order(graph, source, sink)

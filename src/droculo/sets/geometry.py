@@ -116,7 +116,7 @@ class Geometry(eqx.Module):
     center: Vector | None  # with inner_radius: a ball of the affine hull that lies in the set
     inner_radius: Vector | None
     anchor: Vector | None  # a point of least sup-norm; None: found by column generation when asked for
-    origin: Vector | None  # the least element: every point of the set lies above it; None: there is none
+    least_element: Vector | None  # the least element: every point of the set lies above it; None: there is none
     contains_origin: bool = eqx.field(static=True)
     down_closed: bool = eqx.field(static=True)
     curved: bool = eqx.field(static=True)  # whether it has infinitely many vertices
@@ -130,7 +130,7 @@ class Geometry(eqx.Module):
         center: ArrayLike | None,
         inner_radius: float | None,
         anchor: ArrayLike | None = None,
-        origin: ArrayLike | None = None,
+        least_element: ArrayLike | None = None,
         contains_origin: bool,
         down_closed: bool,
         curved: bool = False,
@@ -144,7 +144,7 @@ class Geometry(eqx.Module):
         self.center = vector(center)
         self.inner_radius = None if inner_radius is None else np.asarray(inner_radius, np.float64)
         self.anchor = vector(anchor)
-        self.origin = vector(origin)
+        self.least_element = vector(least_element)
         self.contains_origin = bool(contains_origin)
         self.down_closed = bool(down_closed)
         self.curved = bool(curved)

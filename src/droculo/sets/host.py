@@ -102,12 +102,12 @@ def ask(answer: Callable[[Array], NDArray], vector: Array, length: int) -> Array
 class HostSet(Set):
     """A set whose oracle is a `Host`; unless it knows better, membership is a distance found by that oracle.
 
-    A subclass that can tell membership in compiled code overrides `contains` and sets `quick_membership`.
+    A subclass that can tell membership in compiled code overrides `contains` and sets `has_fast_contains`.
     """
 
     host: eqx.AbstractVar[Host]
 
-    quick_membership: ClassVar[bool] = False
+    has_fast_contains: ClassVar[bool] = False
 
     def argmax(self, direction: Array) -> Array:
         return ask(self.host.answer_argmax, direction, self.dim)

@@ -44,7 +44,7 @@ class Hull(Set):
     host: Host = eqx.field(static=True)
     geometry: Geometry
 
-    quick_membership: ClassVar[bool] = False
+    has_fast_contains: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Hull(Set):
             center=center,
             inner_radius=inner_radius,
             anchor=anchor,
-            origin=least if has_least else None,
+            least_element=least if has_least else None,
             contains_origin=has_zero,
             down_closed=down_closed,
         )

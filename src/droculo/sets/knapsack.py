@@ -38,7 +38,7 @@ class Knapsack(Set):
             center=middle,
             inner_radius=middle,
             anchor=0.0,
-            origin=0.0,
+            least_element=0.0,
             contains_origin=True,
             down_closed=True,
         )

@@ -53,7 +53,7 @@ class OracleSet(Set):
     geometry: Geometry
 
     @property
-    def quick_membership(self) -> bool:  # type: ignore[override]
+    def has_fast_contains(self) -> bool:  # type: ignore[override]
         return self.member is not None
 
     def argmax(self, direction: Array) -> Array:
@@ -80,7 +80,7 @@ def from_oracle(
     contains_origin: bool = False,
     down_closed: bool = False,
     curved: bool = False,
-    origin: ArrayLike | None = None,
+    least_element: ArrayLike | None = None,
     host: bool = False,
 ) -> OracleSet:
     """The set whose oracle is `function(direction) -> point`, of points of norm at most `radius`.
@@ -93,10 +93,10 @@ def from_oracle(
     if dim < 1 or not 0 < radius < np.inf:
         raise ValueError(f"from_oracle needs dim >= 1 and a positive, finite radius; got dim={dim}, radius={radius}.")
     check_ball("from_oracle", center, inner_radius, dim)
-    for name, vector in {"anchor": anchor, "origin": origin}.items():
+    for name, vector in {"anchor": anchor, "least_element": least_element}.items():
         check_vector("from_oracle", name, vector, dim)
-    if origin is None and down_closed and contains_origin:
-        origin = np.zeros(dim)  # a down-closed set lies in the positive orthant
+    if least_element is None and down_closed and contains_origin:
+        least_element = np.zeros(dim)  # a down-closed set lies in the positive orthant
     if contains_origin and anchor is None:
         anchor = np.zeros(dim)
     inner = _Function(function, contains, dim) if host else _Traced(function, dim)
@@ -107,7 +107,7 @@ def from_oracle(
         center=center,
         inner_radius=inner_radius,
         anchor=anchor,
-        origin=origin,
+        least_element=least_element,
         contains_origin=contains_origin,
         down_closed=down_closed,
         curved=curved,

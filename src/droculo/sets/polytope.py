@@ -129,7 +129,7 @@ class Polytope(HostSet):
     program: QuadraticProgram = eqx.field(static=True)
     geometry: Geometry
 
-    quick_membership: ClassVar[bool] = True
+    has_fast_contains: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -198,11 +198,11 @@ class Polytope(HostSet):
         most = np.array([self.host.solve(row)[i] for i, row in enumerate(np.eye(dim))])
         least = np.where(np.abs(least) <= 1e-12, 0.0, least)
         has_zero = self._holds(np.zeros(dim), 1e-12)
-        origin = least if np.all(least >= 0) and self._holds(least, 1e-9) else None
+        least_element = least if np.all(least >= 0) and self._holds(least, 1e-9) else None
         if has_zero:
             anchor = np.zeros(dim)
-        elif origin is not None:
-            anchor = origin
+        elif least_element is not None:
+            anchor = least_element
         else:
             anchor = np.clip(least_max(matrix, limits, equal), self.lower, self.upper)
         down = np.all(self.lower == 0) and np.all(self.A >= 0) and np.all(self.b >= 0) and not len(self.A_eq)
@@ -213,7 +213,7 @@ class Polytope(HostSet):
             center=center,
             inner_radius=inner_radius,
             anchor=anchor,
-            origin=origin,
+            least_element=least_element,
             contains_origin=has_zero,
             down_closed=bool(down),
         )

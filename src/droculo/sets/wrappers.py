@@ -13,7 +13,7 @@ from droculo.sets.base import Cut, Set
 from droculo.sets.geometry import Geometry, Joint, Vector
 
 
-class Image(Set):
+class AffineImage(Set):
     """{scale * x + offset : x in base}, with a positive scale."""
 
     base: Set
@@ -32,8 +32,8 @@ class Image(Set):
         self.geometry = self._image_geometry()
 
     @property
-    def quick_membership(self) -> bool:  # type: ignore[override]
-        return self.base.quick_membership
+    def has_fast_contains(self) -> bool:  # type: ignore[override]
+        return self.base.has_fast_contains
 
     def argmax(self, direction: Array) -> Array:
         return (self.base.argmax(direction) * self.scale + self.offset).astype(direction.dtype)
@@ -55,17 +55,17 @@ class Image(Set):
         known = self.base.geometry
         moved = bool(np.any(self.offset != 0))
         center = None if known.center is None else self.scale * known.center + self.offset
-        origin = None if known.origin is None else self.scale * known.origin + self.offset
-        if origin is not None and np.any(origin < 0):
-            origin = None  # not a point of the positive orthant: no monotone function lives there
+        least_element = None if known.least_element is None else self.scale * known.least_element + self.offset
+        if least_element is not None and np.any(least_element < 0):
+            least_element = None  # not a point of the positive orthant: no monotone function lives there
         if moved:
             at_zero = -self.offset / self.scale
             with double():
                 holds_zero = bool(self.base.contains(jnp.asarray(at_zero), 1e-12))
         else:
             holds_zero = known.contains_origin
-        if origin is not None:
-            anchor = origin  # every point lies above it, and it is not negative
+        if least_element is not None:
+            anchor = least_element  # every point lies above it, and it is not negative
         elif not moved and known.anchor is not None:
             anchor = self.scale * known.anchor
         elif self._fixes(known):
@@ -79,7 +79,7 @@ class Image(Set):
             center=center,
             inner_radius=None if known.inner_radius is None else float(self.scale * known.inner_radius),
             anchor=anchor,
-            origin=origin,
+            least_element=least_element,
             contains_origin=holds_zero,
             down_closed=known.down_closed and not moved,
             curved=known.curved,
@@ -93,14 +93,14 @@ class Image(Set):
         return bool(self.scale <= 1 and shrinks_to_center and np.array_equal(known.anchor, known.center))
 
 
-def scaled(base: Set, factor: float) -> Image:
+def scaled(base: Set, factor: float) -> AffineImage:
     """The set blown up by `factor` around the origin."""
-    return Image(base, scale=factor)
+    return AffineImage(base, scale=factor)
 
 
-def translated(base: Set, offset: ArrayLike) -> Image:
+def translated(base: Set, offset: ArrayLike) -> AffineImage:
     """The set moved by `offset`."""
-    return Image(base, offset=offset)
+    return AffineImage(base, offset=offset)
 
 
 class Shrunk(Set):
@@ -111,7 +111,7 @@ class Shrunk(Set):
 
     base: Set
     delta: Vector
-    image: Image
+    image: AffineImage
     geometry: Geometry
 
     def __init__(self, base: Set, delta: float):
@@ -124,12 +124,12 @@ class Shrunk(Set):
         share = delta / r
         self.base = base
         self.delta = np.asarray(delta, np.float64)
-        self.image = Image(base, 1 - share, share * base.center)
+        self.image = AffineImage(base, 1 - share, share * base.center)
         self.geometry = eqx.tree_at(lambda g: g.radius, self.image.geometry, base.radius)  # it lies in the base
 
     @property
-    def quick_membership(self) -> bool:  # type: ignore[override]
-        return self.base.quick_membership
+    def has_fast_contains(self) -> bool:  # type: ignore[override]
+        return self.base.has_fast_contains
 
     def argmax(self, direction: Array) -> Array:
         return self.image.argmax(direction)
@@ -172,15 +172,15 @@ class Product(Set):
             center=joined([k.center for k in known]),
             inner_radius=float(min(radii)) if len(radii) == whole else None,
             anchor=joined([k.anchor for k in known]),
-            origin=joined([k.origin for k in known]),
+            least_element=joined([k.least_element for k in known]),
             contains_origin=all(k.contains_origin for k in known),
             down_closed=all(k.down_closed for k in known),
             curved=any(k.curved for k in known),
         )
 
     @property
-    def quick_membership(self) -> bool:  # type: ignore[override]
-        return all(p.quick_membership for p in self.parts)
+    def has_fast_contains(self) -> bool:  # type: ignore[override]
+        return all(p.has_fast_contains for p in self.parts)
 
     def argmax(self, direction: Array) -> Array:
         pieces = jnp.split(direction, self.ends)

@@ -2,6 +2,5 @@
 
 from droculo.simulator.checkpoint import Checkpoint
 from droculo.simulator.simulate import simulate
-from droculo.simulator.trajectory import Ledger, Plays, Record, Spending, Trajectory
 
-__all__ = ["Checkpoint", "Ledger", "Plays", "Record", "Spending", "Trajectory", "simulate"]
+__all__ = ["Checkpoint", "simulate"]

@@ -12,11 +12,11 @@ import numpy as np
 from jax import Array
 
 from droculo.algorithms import Anytime
+from droculo.engine.inputs import as_keys
+from droculo.engine.record import CostCurve, Ledger, Record, Trajectory
 from droculo.networks import Network
-from droculo.problems import Delayed, Problem
+from droculo.problems import Problem, Shifted
 from droculo.simulator.checkpoint import Checkpoint
-from droculo.simulator.inputs import as_keys
-from droculo.simulator.trajectory import Ledger, Record, Spending, Trajectory
 
 
 def in_phases(
@@ -46,7 +46,7 @@ def in_phases(
         cut = "" if phase.rounds == phase.algorithm.horizon else f"-first-{phase.rounds}"
         folder = None if checkpoint is None else Checkpoint(Path(checkpoint.folder) / f"phase-{number:02d}{cut}")
         run = simulate(
-            Delayed(problem, phase.start), phase.algorithm, network,
+            Shifted(problem, phase.start), phase.algorithm, network,
             key=own if batched else own[0], rounds=phase.rounds, checkpoint=folder, **options,
         )  # fmt: skip
         parts.append(replace(run, rounds=run.rounds + phase.start))
@@ -72,7 +72,7 @@ def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
     )
 
 
-def _spending(parts: Sequence[Trajectory]) -> Spending:
+def _spending(parts: Sequence[Trajectory]) -> CostCurve:
     starts = np.cumsum([0, *(part.horizon for part in parts[:-1])])
     rounds = np.concatenate([part.spending.rounds + start for part, start in zip(parts, starts, strict=True)])
 
@@ -84,5 +84,5 @@ def _spending(parts: Sequence[Trajectory]) -> Spending:
             pieces.append(own + pieces[-1][..., -1:, :] if pieces else own)
         return np.concatenate(pieces, axis=-2)
 
-    names = [field.name for field in fields(Spending)[1:]]
-    return Spending(rounds, **{name: so_far(name) for name in names})
+    names = [field.name for field in fields(CostCurve)[1:]]
+    return CostCurve(rounds, **{name: so_far(name) for name in names})

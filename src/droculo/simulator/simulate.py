@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,14 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from droculo.algorithms import Algorithm, Anytime
-from droculo.algorithms.base import Silent
-from droculo.expect import expect
-from droculo.networks import Network
-from droculo.problems import Problem
-from droculo.simulator.checkpoint import Checkpoint, fingerprint
-from droculo.simulator.compiling import is_short, program
-from droculo.simulator.engine import Shape, World, begin, stretch
-from droculo.simulator.inputs import (
+from droculo.engine.block import World, begin
+from droculo.engine.compiling import is_short, program
+from droculo.engine.fingerprint import fingerprint
+from droculo.engine.inputs import (
     as_identities,
     as_keys,
     as_rounds,
@@ -31,25 +27,15 @@ from droculo.simulator.inputs import (
     check_finite,
     check_inside,
 )
+from droculo.engine.memory_maps import clear_caches_if_needed
+from droculo.engine.plan import Piece, pieces, questions
+from droculo.engine.record import CostCurve, Ledger, Record, Trajectory
+from droculo.expect import expect
+from droculo.networks import Network
+from droculo.problems import Problem
+from droculo.simulator.checkpoint import Checkpoint
 from droculo.simulator.phases import in_phases
-from droculo.simulator.room import make_room
-from droculo.simulator.trajectory import Ledger, Record, Spending, Trajectory
-
-#: A run is cut into about this many compiled pieces: the steps of the progress bar and of checkpoints.
-PIECES = 20
-#: Slots of a block are played side by side as long as their plays stay below this many numbers,
-AT_ONCE = 1 << 22
-#: and on an accelerator, where one slot after the other takes twice as long (H200, 10^5 agents, d = 32).
-AT_ONCE_ELSEWHERE = 1 << 28
-
-
-class Piece(NamedTuple):
-    """A stretch of blocks that is run in one go."""
-
-    shape: Shape
-    start: int  # its first round
-    blocks: int
-    rounds: int
+from droculo.simulator.stretch import stretch
 
 
 def simulate(
@@ -77,7 +63,7 @@ def simulate(
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
     >>> agent = Droculo.design(problem.setting, feedback.bandit(), horizon=100, theta=0.5)
-    >>> run = simulate(problem, agent, networks.connect(networks.ring(4)), key=0)
+    >>> run = simulate(problem, agent, networks.from_graph(networks.ring(4)), key=0)
     >>> run.actions.shape
     (100, 4, 6)
     """
@@ -90,7 +76,7 @@ def simulate(
     expect(
         algorithm, (Algorithm, Anytime), "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...)."
     )
-    expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.connect(graph).")
+    expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.from_graph(graph).")
     expect(record, (Record, type(None)), "record", "Pass for example droculo.Record(every=10).")
     expect(checkpoint, (Checkpoint, type(None)), "checkpoint", "Pass droculo.Checkpoint(folder).")
     record = record or Record()
@@ -108,7 +94,7 @@ def simulate(
     identities = as_identities(agents, network.n_agents)
     kind = np.dtype(dtype)
     check(problem, algorithm, network, identities, kind)
-    make_room()
+    clear_caches_if_needed()
     began = time.perf_counter()
     with jax.enable_x64(kind == np.float64):
         parts = jax.tree.map(lambda leaf: cast(leaf, kind), (problem, algorithm, network))
@@ -128,7 +114,7 @@ def simulate(
             states = jax.tree.unflatten(
                 structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(len(jax.tree.leaves(states)))]
             )
-        play = program(is_short(algorithm, network.n_agents) if quick is None else quick)
+        play = program(stretch, quick=is_short(algorithm, network.n_agents) if quick is None else quick)
         played = sum(piece.rounds for piece in plan[: len(saved)])
         patience = 3.0 if progress is None else 0.0
         with tqdm(
@@ -164,31 +150,6 @@ def _behaviour(problem: Problem, identities: NDArray[np.int64]) -> list[Array]:
     corners = [problem.set.argmax(jnp.asarray(c)) for c in directions]
     asked = [(jnp.asarray(i), jnp.asarray(t)) for i in (identities[0], identities[-1]) for t in (0, 1)]
     return corners + [problem.value(i, t, sum(corners[1:], corners[0]) / 3) for i, t in asked]
-
-
-def at_once() -> int:
-    """How many numbers of plays may be at hand."""
-    return AT_ONCE if jax.default_backend() == "cpu" else AT_ONCE_ELSEWHERE
-
-
-def pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
-    """Equal stretches of full blocks, then the last and shorter block if there is one."""
-    length = algorithm.block * algorithm.slot
-    blocks, rest = divmod(rounds, length)
-    found = []
-    if blocks:
-        capacity = -(-blocks // PIECES)
-        shape = Shape(capacity, algorithm.block, 0, record, at_once())
-        for first in range(0, blocks, capacity):
-            number = min(capacity, blocks - first)
-            found.append(Piece(shape, first * length, number, number * length))
-    if rest:
-        slots, short = divmod(rest, algorithm.slot)
-        if short:  # a run that ends within a slot plays it as a longer run would, and forgets the rest
-            short = min(algorithm.slot, algorithm.horizon - (rounds - short))
-            slots, short = (slots + 1, 0) if short == algorithm.slot else (slots, short)
-        found.append(Piece(Shape(1, slots, short, record, at_once()), blocks * length, 1, rest))
-    return found
 
 
 def _to_host(bill: Any, kept: Any, piece: Piece) -> dict[str, np.ndarray]:
@@ -247,7 +208,7 @@ def _assemble(
         loo_calls=total("loo_calls"),
         gradient_queries=queries * (algorithm.order == 1),
         value_queries=queries * (algorithm.order == 0),
-        unmet=total("unmet"),
+        not_converged=total("not_converged"),
         projections=total("projections"),
         separations=total("separations"),
         seconds=seconds,
@@ -261,14 +222,5 @@ def _assemble(
         agents=identities,
         states=jax.tree.map(unbatch, states),
         ledger=ledger,
-        spending=Spending(ends, so_far("messages"), so_far("loo_calls"), so_far("projections"), so_far("separations")),
+        spending=CostCurve(ends, so_far("messages"), so_far("loo_calls"), so_far("projections"), so_far("separations")),
     )
-
-
-def questions(algorithm: Algorithm) -> int:
-    """How many points one slot asks at, read off the algorithm itself."""
-
-    def play() -> Any:
-        return algorithm.play(Silent(), algorithm.init(), jnp.zeros((), int), algorithm.slot, jax.random.key(0))[1]
-
-    return int(jax.eval_shape(play).points.shape[0])

@@ -9,14 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms import Algorithm, Played
+from droculo.algorithms import Algorithm, SlotPlay
+from droculo.engine import Record, Trajectory
 from droculo.linearizations import Bounds
-from droculo.networks import Fixed, Network, connect, from_matrix, ring, single
+from droculo.networks import Fixed, Network, from_graph, from_matrix, ring, single
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.problems.wrapper import Wrapper
 from droculo.sets import Set
-from droculo.simulator import Record, Trajectory, simulate
+from droculo.simulator import simulate
 from droculo.testing.oracles import _Counting
 from droculo.testing.points import all_inside
 
@@ -103,7 +104,7 @@ def _check_relabelling(
 ) -> None:
     """Node p of the new network is agent order[p] of the old one. On fixed links: failures are drawn per link."""
     if not isinstance(network, Fixed):
-        network = connect(ring(network.n_agents))
+        network = from_graph(ring(network.n_agents))
     run = _run(problem, algorithm, network, key)
     order = rng.permutation(network.n_agents)
     matrix = network.to_matrix()[np.ix_(order, order)]
@@ -115,12 +116,12 @@ def _check_relabelling(
 
 def _from_matrix(matrix: np.ndarray) -> Network:
     """The fixed network with these mixing weights."""
-    return connect(single()) if len(matrix) == 1 else Fixed(from_matrix(matrix))
+    return from_graph(single()) if len(matrix) == 1 else Fixed(from_matrix(matrix))
 
 
 def _check_identical(problem: Problem, algorithm: Algorithm, network: Network, key: int) -> None:
     together = _run(problem, algorithm, network, key, agents=np.zeros(network.n_agents, int))
-    alone = _run(problem, algorithm, connect(single()), key, agents=np.zeros(1, int))
+    alone = _run(problem, algorithm, from_graph(single()), key, agents=np.zeros(1, int))
     worst = np.max(np.abs(together.actions - alone.actions))
     assert worst <= 1e-8, f"identical agents differ from one agent alone by {worst:g}."
 
@@ -147,7 +148,7 @@ class _Watching:
         self.asked = 0
         self.sent: list[int] = []
 
-    def ask(self, played: Played, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Array:
         self.asked += played.points.shape[0]
         if self.problem is None:
             return jnp.zeros_like(played.points) if order == 1 else jnp.zeros(len(played.points), played.points.dtype)

@@ -37,35 +37,35 @@ def check_linearization(
     """
     rng = np.random.default_rng(seed)
     with double():
-        link = linearization.on(set_)
-        assert link.alpha is not None, "alpha must be known once the linearization knows its set"
-        assert 0 < float(link.alpha) <= 1, f"alpha must lie in (0, 1]; got {float(link.alpha)}."
-        assert float(link.beta) > 0, f"beta must be positive; got {float(link.beta)}."
+        linearization = linearization.for_set(set_)
+        assert linearization.alpha is not None, "alpha must be known once the linearization knows its set"
+        assert 0 < float(linearization.alpha) <= 1, f"alpha must lie in (0, 1]; got {float(linearization.alpha)}."
+        assert float(linearization.beta) > 0, f"beta must be positive; got {float(linearization.beta)}."
         x, y = (jnp.asarray(random_points(set_, samples, rng)) for _ in range(2))
-        _check_feasible(link, set_, x, rng)
+        _check_feasible(linearization, set_, x, rng)
         if density is not None:
-            _check_law(link, density, rng)
+            _check_law(linearization, density, rng)
         for number, f in enumerate(functions):
-            _check_inequality(link, f, x, y, f"function {number}")
+            _check_inequality(linearization, f, x, y, f"function {number}")
             if density is not None:
-                _check_mean(link, f, x[0], density, f"function {number}")
+                _check_mean(linearization, f, x[0], density, f"function {number}")
 
 
-def _check_feasible(link: Linearization, set_: Set, x: jax.Array, rng: np.random.Generator) -> None:
-    z = link.quantile(jnp.asarray(rng.uniform(size=len(x))))
-    assert all_inside(set_, np.asarray(jax.vmap(link.action)(x)), 1e-9), "an action h(x) leaves the set."
-    assert all_inside(set_, np.asarray(jax.vmap(link.query)(x, z)), 1e-9), "a query point leaves the set."
-    if link.trivial:
-        same = np.allclose(jax.vmap(link.query)(x, z), jax.vmap(link.action)(x), rtol=0, atol=1e-12)
+def _check_feasible(linearization: Linearization, set_: Set, x: jax.Array, rng: np.random.Generator) -> None:
+    z = linearization.quantile(jnp.asarray(rng.uniform(size=len(x))))
+    assert all_inside(set_, np.asarray(jax.vmap(linearization.action)(x)), 1e-9), "an action h(x) leaves the set."
+    assert all_inside(set_, np.asarray(jax.vmap(linearization.query)(x, z)), 1e-9), "a query point leaves the set."
+    if linearization.trivial:
+        same = np.allclose(jax.vmap(linearization.query)(x, z), jax.vmap(linearization.action)(x), rtol=0, atol=1e-12)
         assert same, "the linearization says that its query is its action (trivial), and it is not."
 
 
-def _check_inequality(link: Linearization, f: Callable, x: jax.Array, y: jax.Array, name: str) -> None:
+def _check_inequality(linearization: Linearization, f: Callable, x: jax.Array, y: jax.Array, name: str) -> None:
     def sides(x: jax.Array, y: jax.Array) -> tuple[jax.Array, ...]:
-        left = link.alpha * f(y) - f(link.action(x))
-        right = link.beta * jnp.dot(link.signal(jax.grad(f), x, nodes=40), y - x)
-        model = link.upper_model(f, jax.grad(f), x)
-        return left, right, model(x), model(y), f(link.action(x)) / link.alpha, f(y)
+        left = linearization.alpha * f(y) - f(linearization.action(x))
+        right = linearization.beta * jnp.dot(linearization.signal(jax.grad(f), x, nodes=40), y - x)
+        model = linearization.upper_model(f, jax.grad(f), x)
+        return left, right, model(x), model(y), f(linearization.action(x)) / linearization.alpha, f(y)
 
     left, right, touch, above, height, below = (np.asarray(side) for side in jax.jit(jax.vmap(sides))(x, y))
     scale = 1e-9 * (1 + np.abs(below).max())
@@ -80,22 +80,26 @@ def _check_inequality(link: Linearization, f: Callable, x: jax.Array, y: jax.Arr
     assert np.all(above >= below - 1e-6 * (1 + np.abs(below))), f"the upper model of {name} does not lie above it."
 
 
-def _check_law(link: Linearization, density: Callable[[float], float], rng: np.random.Generator) -> None:
+def _check_law(linearization: Linearization, density: Callable[[float], float], rng: np.random.Generator) -> None:
     total, _ = integrate.quad(density, 0, 1)
     assert abs(total - 1) < 1e-9, f"the stated density of Z integrates to {total}, not to 1."
     grid = np.linspace(0, 1, 2001)
     heights = np.array([density(z) for z in grid])
     cumulative = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2 * np.diff(grid))])
-    draws = np.asarray(link.quantile(jnp.asarray(rng.uniform(size=DRAWS))))
+    draws = np.asarray(linearization.quantile(jnp.asarray(rng.uniform(size=DRAWS))))
     p = stats.kstest(draws, lambda z: np.interp(z, grid, cumulative)).pvalue
     assert p > 1e-3, f"Z does not follow its stated law: Kolmogorov-Smirnov gives p = {p:g} on {DRAWS} draws."
 
 
-def _check_mean(link: Linearization, f: Callable, x: jax.Array, density: Callable[[float], float], name: str) -> None:
+def _check_mean(
+    linearization: Linearization, f: Callable, x: jax.Array, density: Callable[[float], float], name: str
+) -> None:
     """E[estimate] against the stated density, which nothing in the linearization's own code knows of."""
     points, weights = np.polynomial.legendre.leggauss(60)
     z = (points + 1) / 2
     mass = weights / 2 * np.array([density(float(v)) for v in z])
-    estimates = np.stack([np.asarray(link.pull(x, v, jax.grad(f)(link.query(x, jnp.asarray(v))))) for v in z])
-    g = np.asarray(link.signal(jax.grad(f), x))
+    estimates = np.stack(
+        [np.asarray(linearization.pull(x, v, jax.grad(f)(linearization.query(x, jnp.asarray(v))))) for v in z]
+    )
+    g = np.asarray(linearization.signal(jax.grad(f), x))
     np.testing.assert_allclose(mass @ estimates, g, rtol=1e-5, atol=1e-7, err_msg=f"E[estimate] is not g for {name}")

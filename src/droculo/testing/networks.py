@@ -25,8 +25,8 @@ SMALL, PATIENCE = 1e-3, 20_000
 def check_network(network: Network, *, exchanges: int = 20, seed: int = 0) -> None:
     """Raise an AssertionError that says which part of the contract of `Network` does not hold.
 
-    >>> from droculo.networks import connect, ring
-    >>> check_network(connect(ring(5)))
+    >>> from droculo.networks import from_graph, ring
+    >>> check_network(from_graph(ring(5)))
     """
     if exchanges < 1:
         raise ValueError(f"check_network looks at one exchange at least; got exchanges={exchanges}. Try 20.")

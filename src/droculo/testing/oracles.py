@@ -76,7 +76,7 @@ def _check_lemma(set_: Set, out: Projection, x0: Vector, y0: Vector, z: Vector, 
     )
     calls = np.asarray(out.calls)
     assert np.all(calls <= bound), f"{calls.max()} LOO calls, more than Lemma 1's bound."
-    assert np.all(np.asarray(out.met)), "the contract holds, but the oracle says that it stopped early."
+    assert np.all(np.asarray(out.converged)), "the contract holds, but the oracle says that it stopped early."
     assert calls[0] == 0, "y0 = x0 needs no LOO call."
 
 
@@ -93,8 +93,8 @@ class _Counting(Set):
         return self.base.geometry
 
     @property
-    def quick_membership(self) -> bool:  # type: ignore[override]
-        return self.base.quick_membership
+    def has_fast_contains(self) -> bool:  # type: ignore[override]
+        return self.base.has_fast_contains
 
     def argmax(self, direction: jax.Array) -> jax.Array:
         if bool(jnp.any(direction != 0)):
@@ -130,7 +130,7 @@ def _check_returns(oracle: InfeasibleProjection, set_: Set, x0: Vector, y0: Vect
     tiny = _project(_capped(oracle), set_, x0, y0, 1e-18 * R**2)
     assert all_inside(set_, np.asarray(tiny.x), 1e-8 * max(1, R)), "with an eps below rounding, x left K."
     odd = np.where(np.arange(len(x0))[:, None] % 2 == 0, x0 + 2 * R, np.nan)
-    met = np.asarray(_project(oracle, set_, x0, odd, 1e-2 * R**2).met)
+    met = np.asarray(_project(oracle, set_, x0, odd, 1e-2 * R**2).converged)
     assert np.all(met[::2]), "with all entries of the direction tied, the tolerance was not met."
     assert not np.any(met[1::2]), "a y0 of NaN was reported as projected."
 

@@ -138,8 +138,8 @@ def _check_up_concave(
     problem: Problem, agents: np.ndarray, rounds: np.ndarray, x: Vector, rng: np.random.Generator, *, monotone: bool
 ) -> None:
     """gamma <grad f(y), y - x> <= f(y) - f(x) <= <grad f(x), y - x>/gamma for x <= y in the box [0, 1]^d, or K's own."""
-    link = problem.linearization
-    gamma = float(link.alpha / link.beta) if monotone and link.alpha is not None else 1.0
+    linearization = problem.linearization
+    gamma = float(linearization.alpha / linearization.beta) if monotone and linearization.alpha is not None else 1.0
     box = np.maximum(1.0, x.max(axis=0))
     ends = np.sort(rng.uniform(size=(2, len(agents), problem.set.dim)), axis=0) * box
     corners = (rng.uniform(size=ends[1].shape) < 0.7) * box
@@ -158,10 +158,15 @@ def _check_up_concave(
     if monotone:
         fall = min(slope_x.min(), slope_y.min())
         assert fall >= -1e-9 * (1 + np.abs(slope_x).max()), f"f is declared monotone and has a slope of {fall:g}."
-    if link.case == "A1" and link.alpha is not None:  # alpha rests on the declared curvature
+    if linearization.case == "A1" and linearization.alpha is not None:  # alpha rests on the declared curvature
         other = ends[1][rng.permutation(len(agents))]
         at_other, _ = _sample(problem, agents, rounds, other)
-        excess = link.alpha * at_other - at_x - link.beta * np.sum(slope_x * (other - ends[0]), axis=1) - slack
+        excess = (
+            linearization.alpha * at_other
+            - at_x
+            - linearization.beta * np.sum(slope_x * (other - ends[0]), axis=1)
+            - slack
+        )
         assert np.max(excess) <= 0, f"alpha and beta do not hold, by {np.max(excess):g}: is the curvature larger?"
 
 

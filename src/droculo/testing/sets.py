@@ -115,7 +115,7 @@ def _check_ties(set_: Set, oracle: HostOracle, rng: np.random.Generator) -> None
 
 
 def _check_points(set_: Set, vertices: Vector, rng: np.random.Generator) -> None:
-    """The stated points: anchor, origin, zero, and everything below a point of a down-closed set."""
+    """The stated points: anchor, least_element, zero, and everything below a point of a down-closed set."""
     size = max(1.0, float(set_.radius))
     _inside(set_, set_.anchor, "the anchor")
     mixes = rng.dirichlet(np.ones(len(vertices)), 50) @ vertices
@@ -123,10 +123,12 @@ def _check_points(set_: Set, vertices: Vector, rng: np.random.Generator) -> None
     assert np.abs(set_.anchor).max() <= least + 1e-7 * size, (
         f"the anchor has sup-norm {np.abs(set_.anchor).max()} and another point of the set {least}."
     )
-    if set_.origin is not None:
-        _inside(set_, set_.origin, "the origin (least element)")
-        assert np.all(vertices >= set_.origin - 1e-8 * size), "a point of the set is not above the stated origin."
-        assert np.all(set_.origin >= 0), f"the origin must not be negative; got {set_.origin.tolist()}."
+    if set_.least_element is not None:
+        _inside(set_, set_.least_element, "the origin (least element)")
+        assert np.all(vertices >= set_.least_element - 1e-8 * size), (
+            "a point of the set is not above the stated origin."
+        )
+        assert np.all(set_.least_element >= 0), f"the origin must not be negative; got {set_.least_element.tolist()}."
     held = bool(_contains(set_, jnp.zeros(set_.dim), jnp.asarray(1e-9)))
     assert held == set_.contains_origin, (
         f"the set states contains_origin={set_.contains_origin}, and contains(0) is {held}."

@@ -6,7 +6,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.linearizations import Bounds, Linearization
-from droculo.problems.adversaries import Adversary, Waves
+from droculo.problems.adversaries import Adversary, PeriodicWeights
 from droculo.problems.applications.quadratic import link_of
 from droculo.problems.base import Problem
 from droculo.sets import Knapsack, Set
@@ -84,8 +84,8 @@ class Pricing(Problem):
         effects[:, 1:, 0] -= follow * own[:, 1:]
         np.einsum("ijj->ij", effects)[:] = own
         largest = rng.uniform(5.0, 15.0, products)
-        waves = Waves.random(stores, products, low=1.0, high=1.4, swing=0.6, seed=seed)
-        markets = Waves(waves.base * largest, waves.height * largest, waves.speed / 10, waves.phase)
+        waves = PeriodicWeights.random(stores, products, low=1.0, high=1.4, swing=0.6, seed=seed)
+        markets = PeriodicWeights(waves.base * largest, waves.height * largest, waves.speed / 10, waves.phase)
         volumes = largest * rng.uniform(0.5, 2.0, products)
         return cls(markets, effects, largest, Knapsack(volumes, capacity * volumes.sum()), case=case)
 

@@ -11,11 +11,11 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from droculo.linearizations import Bounds, Concave, Linearization, MonotoneOrigin
-from droculo.problems.adversaries import Adversary, Waves
+from droculo.problems.adversaries import Adversary, PeriodicWeights
 from droculo.problems.base import Comparator, Problem
 from droculo.problems.multilinear import MOST_MEMBERS, MultilinearExtension
 from droculo.problems.planted.set_functions import SetFunctions
-from droculo.sets import Set, budget, budget_face
+from droculo.sets import Set, budget, fixed_budget
 from droculo.sets.geometry import Vector
 
 
@@ -81,7 +81,7 @@ class LogDetSensors(Problem):
     ) -> "LogDetSensors":
         """Sites in the unit square; fields of `random_fields` in three weathers, whose shares drift."""
         positions, covariances = random_fields(agents, sites, seed=seed)
-        weights = Waves.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
+        weights = PeriodicWeights.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
         return cls(weights, covariances, budget, noise=noise, positions=positions, concave=concave)
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
@@ -169,7 +169,7 @@ class MutualInformation(SetFunctions):
         shared = (dets + dets[:, ::-1] - dets[:, -1:]) / 2  # the complement of a set stands at its mirror place
         # For no sites and for all it is 0 up to rounding errors, which must not pass for a negative value.
         functions = [MultilinearExtension.from_table(np.maximum(table, 0)) for table in shared]
-        domain = (budget_face if face else budget)(n, budget_size)
+        domain = (fixed_budget if face else budget)(n, budget_size)
         super().__init__(_Apart(weights), functions, domain, monotone=False)
         self.positions = _positions(positions, n)
 
@@ -179,7 +179,7 @@ class MutualInformation(SetFunctions):
     ) -> "MutualInformation":
         """Sites in the unit square; fields of `random_fields` in three weathers, whose shares drift."""
         positions, covariances = random_fields(agents, sites, seed=seed)
-        weights = Waves.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
+        weights = PeriodicWeights.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
         return cls(weights, covariances, budget, noise=noise, positions=positions, face=face)
 
 

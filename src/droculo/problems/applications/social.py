@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.later import networkx as nx
 from droculo.linearizations import Bounds, Linearization, MonotoneOrigin
-from droculo.problems.adversaries import Adversary, Heterogeneous, Waves
+from droculo.problems.adversaries import Adversary, Heterogeneous, PeriodicWeights
 from droculo.problems.applications.quadratic import link_of
 from droculo.problems.base import Comparator
 from droculo.problems.planted.enumerated import MOST_CORNERS, Enumerated, subsets
@@ -67,8 +67,8 @@ class Revenue(Enumerated):
         both = graph if graph.is_directed() else graph.to_directed()
         arcs = [(people[i], people[j], float(w)) for i, j, w in both.edges(data="weight", default=1.0) if i != j]
         strength = np.array([w for _, _, w in arcs])
-        waves = Waves.random(agents, len(arcs), low=0.0, high=1.0, swing=1.0, seed=seed)
-        weights = Waves(waves.base * strength, waves.height * strength, waves.speed, waves.phase)
+        waves = PeriodicWeights.random(agents, len(arcs), low=0.0, high=1.0, swing=1.0, seed=seed)
+        weights = PeriodicWeights(waves.base * strength, waves.height * strength, waves.speed, waves.phase)
         return cls(weights, [(i, j) for i, j, _ in arcs], len(people), budget, case=case)
 
     @classmethod
@@ -150,7 +150,7 @@ class Influence(Enumerated):
         events = [node for node, side in graph.nodes(data="bipartite") if side == 1]
         rng = np.random.default_rng(seed)
         attended = np.array([[graph.has_edge(woman, event) for event in events] for woman in women])
-        common = Waves.random(1, len(women), low=0.2, high=1.0, swing=1.0, seed=seed)
+        common = PeriodicWeights.random(1, len(women), low=0.2, high=1.0, swing=1.0, seed=seed)
         weights = Heterogeneous(common, agents=agents, dial=dial)
         return cls(weights, attended * rng.uniform(0.2, 0.7, attended.shape), budget)
 

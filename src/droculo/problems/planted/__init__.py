@@ -4,8 +4,8 @@ from droculo.problems.planted.base import Planted
 from droculo.problems.planted.cut import PlantedCut
 from droculo.problems.planted.enumerated import Coverage, WeakQuadratic
 from droculo.problems.planted.set_functions import SetFunctions
-from droculo.problems.planted.tight import Tight
+from droculo.problems.planted.tight import WorstCase
 from droculo.problems.planted.top_b import TopB
 from droculo.problems.planted.water_filling import WaterFilling
 
-__all__ = ["Coverage", "Planted", "PlantedCut", "SetFunctions", "Tight", "TopB", "WaterFilling", "WeakQuadratic"]
+__all__ = ["Coverage", "Planted", "PlantedCut", "SetFunctions", "TopB", "WaterFilling", "WeakQuadratic", "WorstCase"]

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.later import networkx as nx
 from droculo.linearizations import Bounds, Linearization, NonMonotoneDownClosed, NonMonotoneGeneral
-from droculo.problems.adversaries import Adversary, Waves
+from droculo.problems.adversaries import Adversary, PeriodicWeights
 from droculo.problems.planted.base import Planted
-from droculo.sets import Set, budget, budget_face
+from droculo.sets import Set, budget, fixed_budget
 from droculo.sets.geometry import Vector
 
 
@@ -42,7 +42,7 @@ class PlantedCut(Planted):
         if np.any(weights.lowest < 0):
             raise ValueError(f"the weights of a cut are non-negative; got {float(weights.lowest.min()):g}.")
         size = float(self.planted.sum())
-        self.set = budget(dim, size) if down_closed else budget_face(dim, size)
+        self.set = budget(dim, size) if down_closed else fixed_budget(dim, size)
         self.linearization = NonMonotoneDownClosed() if down_closed else NonMonotoneGeneral()
         # |df/dx_i| <= the weight at i, since |1 - 2 x_j| <= 1 on the box; f <= all weights.
         heaviest = np.zeros((weights.agents, dim, dim))
@@ -63,7 +63,7 @@ class PlantedCut(Planted):
         rng = np.random.default_rng(seed)
         every = np.array([(i, left + j) for i in range(left) for j in range(right)])
         kept = every[np.sort(rng.permutation(len(every))[: max(1, round(edges * len(every)))])]
-        weights = Waves.random(agents, len(kept), low=0.2, high=1.0, swing=1.0, seed=seed)
+        weights = PeriodicWeights.random(agents, len(kept), low=0.2, high=1.0, swing=1.0, seed=seed)
         return cls(weights, kept, np.arange(left), left + right, down_closed=down_closed)
 
     @classmethod
@@ -74,7 +74,7 @@ class PlantedCut(Planted):
         index = {node: i for i, node in enumerate(nodes)}
         events = [index[node] for node in nodes if graph.nodes[node]["bipartite"] == 1]
         ends = np.array([(index[a], index[b]) for a, b in graph.edges])
-        weights = Waves.random(agents, len(ends), low=0.5, high=1.5, swing=0.5, seed=seed)
+        weights = PeriodicWeights.random(agents, len(ends), low=0.5, high=1.5, swing=0.5, seed=seed)
         return cls(weights, ends, events, len(nodes), down_closed=down_closed)
 
     def reward(self, weights: Array, x: Array) -> Array:

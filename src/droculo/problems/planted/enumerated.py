@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.linearizations import Bounds, Linearization, MonotoneGeneral, MonotoneOrigin
 from droculo.precision import double
-from droculo.problems.adversaries import Adversary, Waves
+from droculo.problems.adversaries import Adversary, PeriodicWeights
 from droculo.problems.planted.base import Planted
-from droculo.sets import Set, budget, budget_face
+from droculo.sets import Set, budget, fixed_budget
 from droculo.sets.geometry import Vector
 
 #: more corners than this are not enumerated
@@ -61,7 +61,7 @@ class Coverage(Enumerated):
         _check_weights(weights)
         dim = self.covers.shape[1]
         self.corners = subsets(dim, budget_size)
-        self.set = budget_face(dim, budget_size) if face else budget(dim, budget_size)
+        self.set = fixed_budget(dim, budget_size) if face else budget(dim, budget_size)
         self.linearization = MonotoneGeneral() if face else MonotoneOrigin()
         highest = weights.highest
         both = np.einsum("ae,ej,ek->ajk", highest, self.covers, self.covers)  # what sets j and k both cover
@@ -78,7 +78,7 @@ class Coverage(Enumerated):
     ) -> "Coverage":
         """Each set covers this share of the elements, at random; every element's weight drifts."""
         covers = np.random.default_rng(seed).uniform(size=(elements, dim)) < share
-        weights = Waves.random(agents, elements, low=0.2, high=1.0, swing=1.0, seed=seed)
+        weights = PeriodicWeights.random(agents, elements, low=0.2, high=1.0, swing=1.0, seed=seed)
         return cls(weights, covers, budget, face=face)
 
     def reward(self, weights: Array, x: Array) -> Array:
@@ -120,7 +120,7 @@ class WeakQuadratic(Enumerated):
         dim = self.matrices.shape[1]
         gamma = 2 * slope / (2 * slope + 1)
         self.corners = subsets(dim, budget_size)
-        self.set = budget_face(dim, budget_size) if face else budget(dim, budget_size)
+        self.set = fixed_budget(dim, budget_size) if face else budget(dim, budget_size)
         self.linearization = MonotoneGeneral(gamma) if face else MonotoneOrigin(gamma)
         largest = np.einsum("ak,kij->aij", weights.highest, self.matrices)
         steepest = (self.slope + 1) * largest.sum(axis=2)  # c H 1 + H x at x = 1
@@ -138,7 +138,7 @@ class WeakQuadratic(Enumerated):
     ) -> "WeakQuadratic":
         """A few random matrices of rank 3, mixed with drifting weights."""
         factors = np.random.default_rng(seed).uniform(size=(kinds, dim, 3))
-        weights = Waves.random(agents, kinds, low=0.2, high=1.0, swing=1.0, seed=seed)
+        weights = PeriodicWeights.random(agents, kinds, low=0.2, high=1.0, swing=1.0, seed=seed)
         return cls(weights, factors @ factors.transpose(0, 2, 1) / dim, slope, budget, face=face)
 
     def reward(self, weights: Array, x: Array) -> Array:

@@ -15,13 +15,13 @@ from droculo.linearizations import (
     NonMonotoneDownClosed,
     NonMonotoneGeneral,
 )
-from droculo.problems.adversaries import Adversary, Waves
+from droculo.problems.adversaries import Adversary, PeriodicWeights
 from droculo.problems.multilinear import MultilinearExtension, SetFunction, all_masks, contract, members_of, slopes
 from droculo.problems.planted.base import Planted
 from droculo.problems.rounding import whole_partition
 from droculo.sets import Set
 from droculo.sets import budget as at_most
-from droculo.sets import budget_face as exactly
+from droculo.sets import fixed_budget as exactly
 from droculo.sets.geometry import Vector
 
 #: rounding errors that a property of a table may be off by, relative to the largest value
@@ -108,7 +108,7 @@ class SetFunctions(Planted):
         worth = rng.uniform(size=(kinds, 2 * dim, dim)) ** 3
         arcs = rng.uniform(size=(kinds, dim, dim)) ** 3
         functions = [_facilities(w) for w in worth] if monotone else [_leaving(a) for a in arcs]
-        weights = Waves.random(agents, kinds, low=0.2, high=1.0, swing=1.0, seed=seed)
+        weights = PeriodicWeights.random(agents, kinds, low=0.2, high=1.0, swing=1.0, seed=seed)
         return cls(weights, functions, (exactly if face else at_most)(dim, budget))
 
     def reward(self, weights: Array, x: Array) -> Array:

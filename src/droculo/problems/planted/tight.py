@@ -13,13 +13,13 @@ from droculo.linearizations import (
     NonMonotoneDownClosed,
     NonMonotoneGeneral,
 )
-from droculo.problems.adversaries import Adversary, Waves
+from droculo.problems.adversaries import Adversary, PeriodicWeights
 from droculo.problems.planted.base import Planted
 from droculo.sets import PartitionMatroid, Set
 from droculo.sets.geometry import Vector
 
 
-class Tight(Planted):
+class WorstCase(Planted):
     """Pairs (a, b): f = sum over pairs w (p a + q b - s a b) with a + b <= 1; best is b = 1, the trap is a = 1.
 
     From the trap, g points equally towards a and b, so no direction in K looks better; and the trap's action earns
@@ -33,7 +33,7 @@ class Tight(Planted):
 
     (Concave functions have alpha = 1: whoever is stuck has reached the optimum.)
 
-    >>> Tight.random("A3", agents=2, pairs=3, seed=0).trap.tolist()
+    >>> WorstCase.random("A3", agents=2, pairs=3, seed=0).trap.tolist()
     [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
     """
 
@@ -72,9 +72,11 @@ class Tight(Planted):
         )
 
     @classmethod
-    def random(cls, case: str, *, agents: int, pairs: int, seed: int, curvature: float = 1.0) -> "Tight":
+    def random(cls, case: str, *, agents: int, pairs: int, seed: int, curvature: float = 1.0) -> "WorstCase":
         """Every pair's weight drifts."""
-        return cls(case, Waves.random(agents, pairs, low=0.5, high=1.0, swing=1.0, seed=seed), curvature=curvature)
+        return cls(
+            case, PeriodicWeights.random(agents, pairs, low=0.5, high=1.0, swing=1.0, seed=seed), curvature=curvature
+        )
 
     @property
     def trap(self) -> Vector:

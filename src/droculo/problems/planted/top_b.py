@@ -5,9 +5,9 @@ import numpy as np
 from jax import Array
 
 from droculo.linearizations import Bounds, Linearization, MonotoneGeneral, MonotoneOrigin
-from droculo.problems.adversaries import Adversary, Waves
+from droculo.problems.adversaries import Adversary, PeriodicWeights
 from droculo.problems.planted.base import Planted
-from droculo.sets import PartitionMatroid, budget, budget_face
+from droculo.sets import PartitionMatroid, budget, fixed_budget
 from droculo.sets.geometry import Vector
 
 
@@ -36,7 +36,7 @@ class TopB(Planted):
                 f"got {float(weights.lowest.min()):g}."
             )
         self.weights = weights
-        self.set = budget_face(dim, budget_size) if face else budget(dim, budget_size)
+        self.set = fixed_budget(dim, budget_size) if face else budget(dim, budget_size)
         self.linearization = MonotoneGeneral() if face else MonotoneOrigin()
         highest = weights.highest
         # 0 <= df/dx_i = h_i - sum of the others <= h_i, and f <= the b largest entries of h.
@@ -60,7 +60,7 @@ class TopB(Planted):
     ) -> "TopB":
         """Weights d - 1 + uniform(0, spread), swinging by up to `swing` over time."""
         low = float(dim - 1)
-        weights = Waves.random(agents, dim, low=low, high=low + spread, swing=swing, seed=seed)
+        weights = PeriodicWeights.random(agents, dim, low=low, high=low + spread, swing=swing, seed=seed)
         return cls(weights, budget, face=face)
 
     @property

@@ -8,9 +8,9 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.linearizations import Bounds, Concave, Linearization
-from droculo.problems.adversaries import Adversary, Waves
+from droculo.problems.adversaries import Adversary, PeriodicWeights
 from droculo.problems.planted.base import Planted
-from droculo.sets import PartitionMatroid, budget_face
+from droculo.sets import PartitionMatroid, fixed_budget
 from droculo.sets.geometry import Vector
 
 
@@ -29,7 +29,7 @@ class WaterFilling(Planted):
     def __init__(self, weights: Adversary, rates: ArrayLike, budget_size: float):
         self.weights = weights
         self.rates = np.asarray(rates, np.float64)
-        self.set = budget_face(len(self.rates), budget_size)
+        self.set = fixed_budget(len(self.rates), budget_size)
         self.linearization = Concave()
         if np.any(weights.lowest <= 0) or np.any(self.rates <= 0):
             raise ValueError("water-filling needs positive weights and rates.")
@@ -43,7 +43,7 @@ class WaterFilling(Planted):
     @classmethod
     def random(cls, *, agents: int, dim: int, budget: float, seed: int) -> "WaterFilling":
         """Weights between 0.5 and 2, rates between 1 and 4."""
-        weights = Waves.random(agents, dim, low=0.5, high=1.5, swing=0.5, seed=seed)
+        weights = PeriodicWeights.random(agents, dim, low=0.5, high=1.5, swing=0.5, seed=seed)
         return cls(weights, np.random.default_rng(seed + 1).uniform(1, 4, dim), budget)
 
     def reward(self, weights: Array, x: Array) -> Array:

@@ -75,7 +75,7 @@ function drawReproduce() {
     `points = pandas.read_parquet("${folder}/points.parquet")  # run, seed, round\n\n` +
     `# DuckDB\nselect label, horizon, avg(certified / horizon)\nfrom '${folder}/runs.parquet' group by all order by 3;`;
   const made = data.made_with;
-  $("versions").textContent = made.droculo ? `Played with droculo ${made.droculo}, JAX ${made.jax}, NumPy ${made.numpy} and Python ${made.python} on ${made.platform} ` +
+  $("versions").textContent = made.droculo ? `SlotPlay with droculo ${made.droculo}, JAX ${made.jax}, NumPy ${made.numpy} and Python ${made.python} on ${made.platform} ` +
     `(${made.device}); the last run ended at ${String(data.played_at).replace("T", " ").replace("+00:00", " UTC")}.` : "";
 }
 

@@ -1,4 +1,4 @@
-"""Room for compiled programs: a process may map only so many pieces of memory, and each program takes hundreds."""
+"""Stay below Linux's limit on memory maps: each compiled program takes hundreds of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ MAPS = Path("/proc/self/maps")
 MOST = 40_000
 
 
-def make_room(most: int = MOST) -> bool:
-    """Forget all compiled programs if they hold too many memory mappings; whether that was necessary.
+def clear_caches_if_needed(most: int = MOST) -> bool:
+    """Forget all compiled programs if they hold more than `most` memory maps; returns True if they did.
 
-    What is needed again is compiled again. Where mappings cannot be counted (other systems), nothing is done.
+    What is needed again is compiled again. Where maps cannot be counted (other systems), nothing is done.
     """
     try:
         with MAPS.open("rb") as lines:

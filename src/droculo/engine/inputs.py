@@ -12,10 +12,10 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm
+from droculo.engine.block import World
 from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.sets import Set
-from droculo.simulator.engine import World
 
 
 def cast(leaf: Any, kind: np.dtype) -> Any:

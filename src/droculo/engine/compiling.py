@@ -1,4 +1,4 @@
-"""How hard the compiler tries: a short run is over before an optimized program would have been compiled."""
+"""Compiler options: a short run is over before an optimized program would have been compiled."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ import equinox as eqx
 import jax
 
 from droculo.algorithms import Algorithm
-from droculo.simulator.engine import stretch
 
-#: agents times rounds times coordinates up to which a run counts as short,
+#: agents times rounds times coordinates up to which a run counts as short
 SHORT = 1_000_000
-#: and agents times exchanges times coordinates squared, which is about what its oracle does
+#: agents times exchanges times coordinates squared (about the work of its oracle) up to which it does
 FEW = 500_000
 #: a third of the compile time or half of it, for rounds that take twice as long and oracles that take five times as long
-HASTE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+FAST_COMPILE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 
 
 @cache
-def program(quick: bool, function: Callable[..., Any] = stretch) -> Callable[..., Any]:
-    """The simulator's `stretch`, or another driver's function, compiled quickly or for speed.
+def program(function: Callable[..., Any], *, quick: bool) -> Callable[..., Any]:
+    """A driver's function, compiled quickly or for speed; the same object for the same arguments.
 
-    >>> program(True) is program(True)
+    >>> program(sum, quick=True) is program(sum, quick=True)
     True
     """
-    options = understood() if quick else None
+    options = supported_options() if quick else None
     return eqx.filter_jit(function) if options is None else eqx.filter_jit(function, compiler_options=options)
 
 
@@ -40,12 +39,12 @@ def is_short(algorithm: Algorithm, agents: int) -> bool:
 
 
 @cache
-def understood() -> dict[str, Any] | None:
-    """The options for haste, unless there is an accelerator, or this version of the compiler does not know them."""
+def supported_options() -> dict[str, Any] | None:
+    """The options that compile fast; None with an accelerator, or where this version of the compiler does not know them."""
     if jax.default_backend() != "cpu":
         return None
     try:
-        jax.jit(lambda x: x + 1, compiler_options=HASTE)(0)
+        jax.jit(lambda x: x + 1, compiler_options=FAST_COMPILE)(0)
     except Exception:  # its errors have changed their class from version to version
         return None
-    return HASTE
+    return FAST_COMPILE

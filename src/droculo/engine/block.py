@@ -1,4 +1,4 @@
-"""The compiled part of the simulator: agents under vmap, blocks under one loop, no Python per agent or round."""
+"""One block of one agent, as both drivers compile it: the slots that are played, and the rounds that are recorded."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import jax.numpy as jnp
 from jax import Array
 from jax.experimental.layout import Layout, with_layout_constraint
 
-from droculo.algorithms import Algorithm, Played, Ports, Spent
+from droculo.algorithms import Algorithm, Ports, SlotPlay
 from droculo.algorithms.base import slack
+from droculo.engine.record import Record
 from droculo.networks import Network
 from droculo.problems import Problem
-from droculo.simulator.trajectory import Record
-
-AXIS = "agents"
 
 
 class Shape(NamedTuple):
@@ -27,13 +25,6 @@ class Shape(NamedTuple):
     short: int
     record: Record
     at_once: int  # slots are played side by side as long as their plays stay below this many numbers
-
-
-class Bill(NamedTuple):
-    """What a stretch cost every agent."""
-
-    messages: Array
-    spent: Spent
 
 
 class Kept(NamedTuple):
@@ -56,31 +47,7 @@ class World(eqx.Module):
     agents: Array  # (N,)
 
 
-class SimulatedPorts(eqx.Module):
-    """The two ports of one agent, inside a vmap over all of them."""
-
-    world: World
-    agent: Array
-    network_key: Array
-    noise_key: Array
-    block: Array
-
-    def ask(self, played: Played, order: int) -> Array:
-        return answers(self.world.problem, self.agent, self.noise_key, played, order)
-
-    def mix(self, tree: Any, index: int | Array = 0) -> Any:
-        network = self.world.network
-        exchange = self.block * self.world.algorithm.exchanges + index
-        up = network.links_up(self.network_key, exchange)
-
-        def average(mine: Array) -> Array:
-            everyone = jax.lax.all_gather(mine, AXIS)
-            return network.mix(everyone, exchange, up)[jax.lax.axis_index(AXIS)]
-
-        return jax.tree.map(average, tree)
-
-
-def answers(problem: Problem, agent: Array, noise_key: Array, played: Played, order: int) -> Array:
+def answers(problem: Problem, agent: Array, noise_key: Array, played: SlotPlay, order: int) -> Array:
     """What the problem says to one agent's questions of one slot."""
 
     def one(index: Array, t: Array, x: Array) -> Array:
@@ -113,64 +80,17 @@ def begin(world: World) -> Any:
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), one)
 
 
-def stretch(
-    world: World, shape: Shape, states: Any, keys: Array, start: Array, count: Array
-) -> tuple[Any, Bill, Kept | None]:
-    """Run `count` equal blocks from round `start` on, for every key of a batch. One compilation serves all counts:
-    `compiling.program` compiles it."""
-    return jax.vmap(lambda states, key: _blocks(world, shape, states, key, start, count))(states, keys)
-
-
-def _blocks(
-    world: World, shape: Shape, states: Any, key: Array, start: Array, count: Array
-) -> tuple[Any, Bill, Kept | None]:
-    rounds = shape.slots * world.algorithm.slot + shape.short
-    full = world.algorithm.block * world.algorithm.slot
-    run = Keys.of(key)
-    keys = jax.vmap(run.of_agent)(world.agents)
-
-    def one(first: Array, states: Any, moves: bool = True) -> tuple[Any, Bill | None, Kept | None]:
-        block = first // full
-
-        def live(agent: Array, key: Array, state: Any) -> tuple[Any, Any, Kept | None]:
-            ports = SimulatedPorts(world, agent, run.network, jax.random.fold_in(run.noise, agent), block)
-            total, seen = play_block(world, shape, ports, state, first, key)
-            kept = keep_block(world, shape, ports, state, first, key, seen)
-            if not moves:
-                return None, None, kept
-            state, spent = world.algorithm.update(ports, state, total)
-            return state, spent, kept
-
-        new, spent, kept = jax.vmap(live, axis_name=AXIS)(world.agents, keys, states)
-        return new, Bill(_messages(world, run.network, block), spent) if moves else None, kept
-
-    def body(i: Array, carry: tuple[Any, Bill, Kept | None]) -> tuple[Any, Bill, Kept | None]:
-        states, bill, buffers = carry
-        new, cost, kept = one(start + i * rounds, states)
-        bill = jax.tree.map(lambda total, more: total + more.astype(total.dtype), bill, cost)
-        buffers = jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept)
-        return new, bill, buffers
-
-    # What is kept has the same shape whether agents move on or not; to trace the oracle takes most of the time.
-    like = jax.eval_shape(lambda: one(start, states, moves=False))[2]
-    buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
-    nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
-    return jax.lax.fori_loop(
-        0, count, body, (states, Bill(nothing, Spent(nothing, nothing, nothing, nothing)), buffers)
-    )
-
-
 def play_block(
     world: World, shape: Shape, ports: Ports, state: Any, first: Array, key: Array
-) -> tuple[Any, list[Played] | None]:
+) -> tuple[Any, list[SlotPlay] | None]:
     """The sum of a block's shares: slots side by side in chunks, so that memory does not grow with the block.
 
     Where the block is a single chunk, what was played comes along, slot by slot.
     """
     algorithm, length = world.algorithm, world.algorithm.slot
 
-    def slots(start: Array, number: int, length: int) -> tuple[Any, Played]:
-        def slot(q: Array) -> tuple[Any, Played]:
+    def slots(start: Array, number: int, length: int) -> tuple[Any, SlotPlay]:
+        def slot(q: Array) -> tuple[Any, SlotPlay]:
             begin = start + q * length
             return algorithm.play(ports, state, begin, length, key)
 
@@ -217,7 +137,7 @@ def _rows(shares: Array) -> Array:
 
 
 def keep_block(
-    world: World, shape: Shape, ports: Ports, state: Any, first: Array, key: Array, seen: list[Played] | None
+    world: World, shape: Shape, ports: Ports, state: Any, first: Array, key: Array, seen: list[SlotPlay] | None
 ) -> Kept | None:
     """The block's recorded rounds, and how many of their actions and queries lie outside of K."""
     record, domain = shape.record, world.algorithm.domain
@@ -228,7 +148,7 @@ def keep_block(
     else:
         rounds, valid, actions, queries = _replayed(world, shape, ports, state, first, key)
     outside = jnp.zeros((), jnp.int32)
-    if domain.quick_membership:
+    if domain.has_fast_contains:
         points = jnp.concatenate([actions, queries.reshape(-1, domain.dim)])
         asked = jnp.repeat(valid, queries.shape[1])
         inside = jax.vmap(lambda x: domain.contains(x, slack(points.dtype, domain)))(points)
@@ -236,7 +156,7 @@ def keep_block(
     return Kept(rounds, valid, actions, world.algorithm.decision(state), queries if record.queries else None, outside)
 
 
-def _everything(first: Array, seen: list[Played]) -> tuple[Array, ...]:
+def _everything(first: Array, seen: list[SlotPlay]) -> tuple[Array, ...]:
     """Every round of the block, as it was played."""
     dim = seen[0].actions.shape[-1]
     actions = jnp.concatenate([played.actions.reshape(-1, dim) for played in seen])
@@ -269,15 +189,3 @@ def _replayed(world: World, shape: Shape, ports: Ports, state: Any, first: Array
         parts.append(part(first + shape.slots * slot, 1, shape.short))
     rounds, valid, actions, queries = (jnp.concatenate(pieces) for pieces in zip(*parts, strict=True))
     return rounds, valid, actions, queries
-
-
-def _messages(world: World, key: Array, block: Array) -> Array:
-    """How many neighbours every agent reached during the block's exchanges."""
-    network, exchanges = world.network, world.algorithm.exchanges
-
-    def sent(index: int | Array) -> Array:
-        exchange = block * exchanges + index
-        return network.messages(exchange, network.links_up(key, exchange))
-
-    total = sent(0)
-    return total if exchanges == 1 else jax.lax.fori_loop(1, exchanges, lambda i, sum: sum + sent(i), total)

@@ -45,7 +45,7 @@ class Ledger:
     loo_calls: NDArray[np.int64]
     gradient_queries: NDArray[np.int64]
     value_queries: NDArray[np.int64]
-    unmet: NDArray[np.int64]  # infeasible projections that stopped before their tolerance
+    not_converged: NDArray[np.int64]  # infeasible projections that stopped before their tolerance
     projections: NDArray[np.int64]  # Euclidean projections, which only some rivals need
     separations: NDArray[np.int64]  # calls of a separation oracle, likewise
     seconds: float
@@ -62,7 +62,7 @@ class Ledger:
 
 
 @dataclass(frozen=True)
-class Spending:
+class CostCurve:
     """What had been spent by a few times of a run, evenly spaced. Exchanges and queries are even and need no curve."""
 
     rounds: NDArray[np.int64]  # (k,): after so many rounds
@@ -73,11 +73,11 @@ class Spending:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plays:
+class History:
     """What agents played: all that regret and certificate read. With a batch of seeds, `actions`, `decisions` and
     `queries` have the seeds as their first axis.
 
-    >>> Plays.of([[[0.5, 0.5]], [[0.0, 1.0]]]).horizon  # two rounds, one agent, two coordinates
+    >>> History.of([[[0.5, 0.5]], [[0.0, 1.0]]]).horizon  # two rounds, one agent, two coordinates
     2
     """
 
@@ -89,7 +89,7 @@ class Plays:
     queries: NDArray[np.floating] | None = None  # (recorded, agents, questions, d): asked in that round's slot
 
     @classmethod
-    def of(cls, actions: ArrayLike, decisions: ArrayLike | None = None, *, agents: ArrayLike | None = None) -> Plays:
+    def of(cls, actions: ArrayLike, decisions: ArrayLike | None = None, *, agents: ArrayLike | None = None) -> History:
         """What a method of your own played in all rounds, (rounds, agents, d), for the measures to read.
 
         `decisions`: points x of K behind the actions, for a certificate; by default the actions themselves. `agents`:
@@ -107,12 +107,12 @@ class Plays:
         named = np.arange(nodes) if agents is None else np.asarray(agents, np.int64)
         if named.shape != (nodes,):
             raise ValueError(f"agents must name one function for each of the {nodes} nodes; got shape {named.shape}.")
-        return Plays(horizon=rounds, rounds=np.arange(rounds), actions=played, decisions=behind, agents=named)
+        return History(horizon=rounds, rounds=np.arange(rounds), actions=played, decisions=behind, agents=named)
 
     def frame(self) -> pandas.DataFrame:
         """A DataFrame: one row for each seed (by its place), recorded round and agent; a column for each coordinate.
 
-        >>> list(Plays.of([[[0.5, 0.5]], [[0.0, 1.0]]]).frame().columns)
+        >>> list(History.of([[[0.5, 0.5]], [[0.0, 1.0]]]).frame().columns)
         ['seed', 'round', 'agent', 'action_0', 'action_1', 'decision_0', 'decision_1']
         """
         shape = (-1, *self.actions.shape[-3:])
@@ -134,9 +134,9 @@ class Plays:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trajectory(Plays):
+class Trajectory(History):
     """A finished run. With a batch of seeds, every array but `rounds` and `agents` has the seeds as its first axis."""
 
     states: Any  # of all agents, after the last block
     ledger: Ledger
-    spending: Spending
+    spending: CostCurve
