@@ -22,7 +22,9 @@ from droculo.problems import Problem
 
 _CATALOGUES = {"problem": catalogue.PROBLEMS, "network": catalogue.NETWORKS, "algorithm": catalogue.ALGORITHMS}
 #: options that are names themselves
-_NAMES: dict[str, Mapping[str, Any]] = {"feedback": catalogue.FEEDBACKS, "oracle": catalogue.ORACLES}
+_NAMES: dict[str, Mapping[str, Any]] = {
+    "feedback": catalogue.FEEDBACKS, "oracle": catalogue.ORACLES, "draws": catalogue.DRAWS,
+}  # fmt: skip
 #: what an experiment gives to an algorithm's design
 _GIVEN = ("setting", "network", "horizon")
 
@@ -203,7 +205,7 @@ def build(cell: Cell, folder: Path) -> tuple[Problem, Network, Algorithm]:
             "algorithm",
             f"{cell.algorithm.name!r} makes a {type(agent).__name__}, and not a droculo.algorithms.Algorithm.",
         )
-    if agent.order == 1 and not problem.differentiable:
+    if agent.feedback.order == 1 and not problem.differentiable:
         raise NotPossibleError(
             "algorithm",
             f"{cell.label} asks for gradients, and {cell.problem.label} answers with values only: use bandit or "
