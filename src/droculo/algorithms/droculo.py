@@ -27,7 +27,8 @@ from droculo.algorithms.schedules import Scales, Schedule, schedule
 from droculo.expect import expect
 from droculo.feedback import Feedback, OnePoint, SlotSums, ValueStats, look_up
 from droculo.linearizations import Linearization, Setting
-from droculo.oracles import ActiveSet, InfeasibleProjection, PaperFrankWolfe
+from droculo.oracles import InfeasibleProjection, PaperFrankWolfe, batching
+from droculo.oracles.default import default_oracle
 from droculo.precision import double
 from droculo.sets import Set, Shrunk
 from droculo.sets.geometry import Vector
@@ -137,7 +138,7 @@ class Droculo(Algorithm):
             )
         domain = setting.set
         setting.linearization.for_set(domain)  # refuses a set that its case does not cover, before that is shrunk
-        oracle = oracle or ActiveSet()
+        oracle = oracle or default_oracle(domain)
         run_set = Shrunk(domain, plan.delta) if feedback.signal.order == 0 else domain
         return cls(
             domain=domain,
@@ -218,7 +219,7 @@ class Droculo(Algorithm):
         x, y = (state.x, ports.mix(state.y)) if self.lean else ports.mix((state.x, state.y))
         o, past = self.feedback.signal.estimate(total, state.past)
         y = y + self.step_size * o
-        out = self.oracle(self.run_set, x, y, jnp.asarray(self.tolerance), state.memory)
+        out = batching.project(self.oracle, self.run_set, x, y, jnp.asarray(self.tolerance), state.memory)
         return DroculoState(out.x, out.y, out.memory, past), OracleCalls(out.calls, ~out.converged)
 
     def credible(self, tree: Any, index: int | Array = 0) -> Array:
