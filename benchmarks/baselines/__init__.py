@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from droculo import Droculo, linearizations, networks, oracles, problems
-from droculo.oracles.corrective import SHARE, places
+from droculo.oracles.active_set import SHARE, places
 from droculo.problems.adversaries import PeriodicWeights
 from droculo.problems.planted import TopB
 
