@@ -67,7 +67,7 @@ class Job:
             radius=radius,
             unit=radius**2,
             start=np.asarray(agent.start, np.float64),
-            step=float(agent.step_size),
+            step=float(agent.steps.step_size),
             tolerance=eps,
             floor=max(SHARE * eps, 64 * ulp * radius**2),
             ridge=16 * ulp * radius**2,
