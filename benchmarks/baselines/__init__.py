@@ -46,9 +46,12 @@ class Job:
     def of(cls, problem: problems.Problem, agent: Droculo, network: networks.Network) -> Job:
         if not isinstance(problem, TopB) or problem.set.bases or not isinstance(problem.weights, PeriodicWeights):
             raise ValueError("the baselines play TopB on {sum x <= b} against PeriodicWeights; got another problem.")
-        if not isinstance(agent.link, linearizations.MonotoneOrigin) or agent.feedback.name != "full information":
+        if (
+            not isinstance(agent.linearization, linearizations.MonotoneOrigin)
+            or agent.feedback.name != "full information"
+        ):
             raise ValueError(
-                f"the baselines ask for gradients anywhere in case A2; got {agent.link.case}, {agent.feedback.name}."
+                f"the baselines ask for gradients anywhere in case A2; got {agent.linearization.case}, {agent.feedback.name}."
             )
         if not isinstance(agent.oracle, oracles.ActiveSet) or not isinstance(network, networks.Fixed):
             raise ValueError("the baselines know the corrective oracle and a network with fixed links only.")
@@ -69,7 +72,7 @@ class Job:
             floor=max(SHARE * eps, 64 * ulp * radius**2),
             ridge=16 * ulp * radius**2,
             places=agent.oracle.size or places(dim),
-            gamma=float(agent.link.gamma),
+            gamma=float(agent.linearization.gamma),
             mixing=network.to_matrix() if small else network.cycle[0].to_sparse(),
             middle=waves.base + waves.height / 2,
             half=waves.height / 2,
