@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from targets import Part, Target, on_all_cores, table
 
 from droculo import Droculo, Scales, feedback, networks, oracles, problems, simulate
+from droculo.algorithms import IndependentDraws, SendXY
 from droculo.feedback import look_up
 from droculo.measure import Sample, best_fixed_point, certificate, regret
 
@@ -185,12 +186,12 @@ def largest(problem: problems.Problem, model: str, theta: float) -> float:
 
 
 def before(problem: problems.Problem, model: str, horizon: int, theta: float) -> Droculo:
-    """`Droculo.published` but for its oracle."""
+    """`algorithms.published` but for its oracle."""
     asked = signal(model)
     if isinstance(asked.signal, feedback.OnePoint):
         asked = eqx.tree_at(lambda f: f.signal, asked, feedback.OnePoint(control_variate=False))
     return Droculo.design(
-        problem.setting, asked, horizon=horizon, theta=theta, oracle=oracles.ActiveSet(), lean=False, even=False,
+        problem.setting, asked, horizon=horizon, theta=theta, oracle=oracles.ActiveSet(), exchange=SendXY(), draws=IndependentDraws(),
         scales=Scales.theorem(),
     )  # fmt: skip
 
@@ -327,7 +328,7 @@ def measure(quick: bool = False) -> Part:
         "cell is before → after, a round, the mean over agents and seeds; less is better. (!): worse by more than two standard "
         "errors over seeds.\n\n"
         "Before: the paper's constants (`Scales.theorem()`), independent draws, no control variate, (x, y) sent. It is "
-        "`Droculo.published` but for the oracle, which is the corrective one on both sides: the paper's own takes very many "
+        "`algorithms.published` but for the oracle, which is the corrective one on both sides: the paper's own takes very many "
         "LOO calls at these horizons. Constants, tolerance and estimator stay the paper's; the corrective oracle keeps the "
         "same contract and leaves x and y nearer to the true projection, so it can only favour them. After: the defaults.\n\n"
         f'The default scales were chosen on problems marked "{CHOSEN}" (and those that `benchmarks/scales.py` adds). Those marked '

@@ -129,6 +129,7 @@ def many_agents(quick: bool) -> dict[str, float]:
     from mpi4py import MPI
 
     from droculo import Droculo, Record, feedback, networks, oracles, problems
+    from droculo.algorithms import message_bytes
     from droculo.runtime import MPITransport, assign_agents, partition, run_process
 
     world, agents, d = MPI.COMM_WORLD, 1000 if quick else 10_000, 20
@@ -151,7 +152,7 @@ def many_agents(quick: bool) -> dict[str, float]:
         "blocks": blocks,
         "milliseconds a block": 1e3 * float(np.median(np.diff(ends))),
         "milliseconds an exchange": 1e3 * float(np.median(waiting.took)),
-        "rows over the wire": part.meter.bytes / (8 * algorithm.payload) / blocks,
+        "rows over the wire": part.meter.bytes / (message_bytes(algorithm)) / blocks,
         "messages of agents": messages / blocks,
         "seconds": part.seconds,
     }

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "droculo"
 #: from the bottom up: a room may use those before it
 ROOMS = [
-    "precision", "expect", "later", "folders", "cache", "pictures", "sets", "networks", "linearizations", "feedback", "oracles", "problems",
+    "precision", "expect", "later", "folders", "cache", "plotting", "sets", "networks", "linearizations", "feedback", "oracles", "problems",
     "algorithms", "engine", "simulator", "runtime", "measure", "gallery", "testing", "experiments", "report", "cli", "__main__",
 ]  # fmt: skip
 #: what an agent must not know of
@@ -60,7 +60,7 @@ def test_the_public_surface():
     from droculo import testing
 
     assert set(testing.__all__) == {
-        "check_algorithm", "check_linearization", "check_network", "check_oracle", "check_problem", "check_set", "check_transport",
+        "check_algorithm", "check_draws", "check_exchange", "check_linearization", "check_network", "check_oracle", "check_problem", "check_set", "check_steps", "check_transport",
     }  # fmt: skip
     for module in (droculo, *(importlib.import_module(f"droculo.{room}") for room in ROOMS[6:-2])):
         for name in module.__all__:
@@ -127,4 +127,4 @@ def test_every_member_of_every_family_is_checked():
         missing = {c.__name__ for c in concrete(family, package) - checked}
         assert not missing, f"no contract test runs on {missing}"
     learnable = {pair for pair, row in feedback.TABLE_1.items() if isinstance(row, feedback.Row)}
-    assert {(case, getattr(feedback, model)().name) for case, model in PAIRS} == learnable
+    assert {(case, getattr(feedback, model)().kind) for case, model in PAIRS} == learnable

@@ -48,10 +48,10 @@ class Job:
             raise ValueError("the baselines play TopB on {sum x <= b} against PeriodicWeights; got another problem.")
         if (
             not isinstance(agent.linearization, linearizations.MonotoneOrigin)
-            or agent.feedback.name != "full information"
+            or agent.feedback.kind != "full information"
         ):
             raise ValueError(
-                f"the baselines ask for gradients anywhere in case A2; got {agent.linearization.case}, {agent.feedback.name}."
+                f"the baselines ask for gradients anywhere in case A2; got {agent.linearization.case}, {agent.feedback.kind}."
             )
         if not isinstance(agent.oracle, oracles.ActiveSet) or not isinstance(network, networks.Fixed):
             raise ValueError("the baselines know the corrective oracle and a network with fixed links only.")

@@ -6,6 +6,7 @@ import pytest
 from tests.designs import PAIRS, PROBLEMS, RING, design, matchings
 
 from droculo import Droculo, Scales, networks, oracles
+from droculo.algorithms import SendXY, SendY, message_size, numbers
 from droculo.testing import check_algorithm
 
 #: every other pair, so that each case and each feedback is checked; all of them are compared with the
@@ -25,15 +26,16 @@ def test_contract(case, model):
 
 
 def test_lean_exchange_sends_half():
-    agent = design("A2", "full_information", lean=True)
-    assert agent.payload == PROBLEMS["A2"].set.dim == design("A2", "full_information", lean=False).payload / 2
+    agent = design("A2", "full_information", exchange=SendY())
+    both = design("A2", "full_information", exchange=SendXY())
+    assert message_size(agent) == PROBLEMS["A2"].set.dim == message_size(both) / 2
 
 
 @pytest.mark.parametrize(
-    ("oracle", "lean"), [(None, True), (oracles.FrankWolfe(), False), (oracles.PaperFrankWolfe(), False)]
+    ("oracle", "exchange"), [(None, SendY), (oracles.FrankWolfe(), SendXY), (oracles.PaperFrankWolfe(), SendXY)]
 )
-def test_x_is_sent_where_the_oracle_starts_from_it(oracle, lean):
-    assert design("A2", "full_information", oracle=oracle).lean is lean
+def test_x_is_sent_where_the_oracle_starts_from_it(oracle, exchange):
+    assert isinstance(design("A2", "full_information", oracle=oracle).exchange, exchange)
 
 
 def test_the_papers_oracle():
@@ -50,18 +52,18 @@ def test_other_networks(network):
 def test_the_check_notices_a_false_bill():
     class Forgetful(Droculo):
         @property
-        def payload(self):
-            return 1
+        def message(self):
+            return numbers(1)
 
     honest = design("A1", "semi_bandit")
     liar = Forgetful(**{name: getattr(honest, name) for name in honest.__dataclass_fields__})
-    with pytest.raises(AssertionError, match="declares a payload of 1 numbers"):
+    with pytest.raises(AssertionError, match="declares messages of 1 numbers"):
         check_algorithm(PROBLEMS["A1"], liar, RING)
 
 
 def test_the_check_notices_an_infeasible_query():
     """The query as printed in the paper, z x, with its ball: outside of K for a shrunk set."""
     agent = design("A2", "bandit", scales=Scales(delta=0.9))
-    printed = eqx.tree_at(lambda a: a.link.least_element, agent, np.zeros(5))
+    printed = eqx.tree_at(lambda a: a.linearization.least_element, agent, np.zeros(5))
     with pytest.raises(ValueError, match=r"actions and queries between rounds .* lie outside"):
         check_algorithm(PROBLEMS["A2"], printed, RING)

@@ -10,6 +10,7 @@ import pytest
 from droculo import (
     Droculo,
     Scales,
+    algorithms,
     feedback,
     linearizations,
     measure,
@@ -166,17 +167,17 @@ def test_a_class_of_ones_own_may_say_that_it_is_up_concave():
 
 
 def test_the_paper_as_it_stands():
-    agent = Droculo.published(A2.setting, feedback.bandit(), horizon=256, theta=0.5)
+    agent = algorithms.published(A2.setting, feedback.bandit(), horizon=256, theta=0.5)
     assert isinstance(agent.oracle, oracles.PaperFrankWolfe)
-    assert not agent.lean
-    assert not agent.even
+    assert isinstance(agent.exchange, algorithms.SendXY)
+    assert isinstance(agent.draws, algorithms.IndependentDraws)
     assert not agent.feedback.signal.control_variate
     theirs = design(A2, "bandit", 256, 0.5, scales=Scales.theorem())
     assert float(agent.step_size) == float(theirs.step_size)
     assert float(agent.tolerance) == float(theirs.tolerance)
-    assert agent.payload == 2 * theirs.payload
+    assert algorithms.message_size(agent) == 2 * algorithms.message_size(theirs)
     with pytest.raises(TypeError, match="feedback must be a Feedback"):
-        Droculo.published(A2.setting, "bandit", horizon=256, theta=0.5)
+        algorithms.published(A2.setting, "bandit", horizon=256, theta=0.5)
 
 
 @pytest.mark.parametrize("T", [1, 2, 3, 7])

@@ -29,7 +29,7 @@ def test_the_committed_page_is_the_storys(name):
         story.caption,
     ):
         assert said in text, f"run: python -m droculo.gallery {name}"
-    assert f"{story.horizon} rounds, {story.feedback().name} feedback" in text
+    assert f"{story.horizon} rounds, {story.feedback().kind} feedback" in text
     assert (PAGES / f"{name}.png").stat().st_size > 10_000
     assert " actions that were looked at, 0 left the set." in text
     rows = {line.split("|")[1].strip(): line.split("|")[2] for line in text.splitlines() if line.startswith("| ")}

@@ -7,6 +7,7 @@ import pytest
 from tests.designs import PAIRS, PLANTED, PROBLEMS, RING, N, T, design, design_for, models
 
 from droculo import Droculo, History, Record, Scales, feedback, measure, oracles, problems, simulate
+from droculo.algorithms import SendXY, SendY
 from droculo.precision import double
 from droculo.testing.points import random_points
 
@@ -147,10 +148,10 @@ def test_decisions_outside_of_the_set_are_refused():
 
 
 @pytest.mark.parametrize("oracle", [oracles.PaperFrankWolfe(), oracles.ActiveSet()])
-@pytest.mark.parametrize("lean", [True, False])
-def test_it_holds_for_other_oracles_and_exchanges(oracle, lean):
+@pytest.mark.parametrize("exchange", [SendY(), SendXY()])
+def test_it_holds_for_other_oracles_and_exchanges(oracle, exchange):
     problem = PROBLEMS["A2"]
-    agent = design_for(problem, "semi_bandit", oracle=oracle, lean=lean)
+    agent = design_for(problem, "semi_bandit", oracle=oracle, exchange=exchange)
     assert_holds(problem, simulate(problem, agent, RING, key=jax.random.split(jax.random.key(1), 5)))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from droculo import Droculo, Record, Scales, feedback, linearizations, networks, oracles, problems, simulate
+from droculo.algorithms import EvenDraws, IndependentDraws, SendXY, SendY
 from droculo.precision import double
 from tests.reference import algorithms as reference
 from tests.reference import oracles as reference_oracles
@@ -94,18 +95,19 @@ def drawer(agent, law):
     """The simulator's random numbers for agent i in the slot that begins in round t."""
     for_agents, _ = jax.random.split(jax.random.key(KEY))
     L, length = agent.slot, agent.block * agent.slot
+    even = isinstance(agent.draws, EvenDraws)
 
     def draw(i, t):
         for_block, for_slots = jax.random.split(jax.random.fold_in(for_agents, i))
         first = t // length * length
         q, sign = (t - first) // L, 1
-        if agent.even and agent.order == 0 and agent.feedback.name != "two-point":
+        if even and agent.feedback.order == 0 and agent.feedback.kind.values != 2:
             if q % 2 == 1:
                 t, sign = t - L, -1
             q = q // 2
         for_chance, for_v = jax.random.split(jax.random.fold_in(for_slots, t))
         u, share = np.asarray(jax.random.uniform(for_chance, (2,)))
-        if agent.even:
+        if even:
             u = (float(jax.random.uniform(jax.random.fold_in(for_block, first))) + q * (np.sqrt(5) - 1) / 2) % 1
         v = sign * np.asarray(agent.feedback.signal.draw(for_v, agent.domain.dim, np.float64))
         return law(u), share, v
@@ -122,7 +124,7 @@ PAIRS = [
 ]
 
 
-#: sharper oracle, lean exchange, even draws
+#: sharper oracle, y alone sent, even draws
 OURS = [
     ("A2", "full_information"),
     ("A1", "bandit"),
@@ -147,8 +149,8 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
         theta=0.6,
         oracle=oracle,
         scales=BOLD[model in FIRST_ORDER],
-        lean=variant == "ours",
-        even=variant == "ours",
+        exchange=SendY() if variant == "ours" else SendXY(),
+        draws=EvenDraws() if variant == "ours" else IndependentDraws(),
     )
     network = networks.from_graph(networks.ring(N))
     run = simulate(problem, agent, network, key=KEY, record=Record(queries=True))
@@ -212,8 +214,8 @@ def test_the_plain_estimator_agrees_too(model):
         theta=0.6,
         oracle=oracles.PaperFrankWolfe(),
         scales=BOLD[0],
-        lean=False,
-        even=False,
+        exchange=SendXY(),
+        draws=IndependentDraws(),
     )
     network = networks.from_graph(networks.ring(N))
     run = simulate(problem, agent, network, key=KEY)

@@ -7,6 +7,7 @@ import pytest
 from tests.designs import matchings
 
 from droculo import Droculo, Record, Scales, feedback, linearizations, networks, oracles, problems, sets, simulate
+from droculo.algorithms import SendXY, SendY
 from droculo.engine import block, plan
 from droculo.engine.compiling import program
 from droculo.simulator.stretch import stretch
@@ -18,7 +19,11 @@ RING = networks.from_graph(networks.ring(N))
 
 def agent(horizon=36, model="semi_bandit", theta=0.5, **options):
     """With the oracle that compiles fastest and y alone sent; the others are checked with the algorithms."""
-    options = {"scales": Scales(step=20.0, tolerance=0.1), "oracle": oracles.FrankWolfe(), "lean": True} | options
+    options = {
+        "scales": Scales(step=20.0, tolerance=0.1),
+        "oracle": oracles.FrankWolfe(),
+        "exchange": SendY(),
+    } | options
     return Droculo.design(PROBLEM.setting, getattr(feedback, model)(), horizon=horizon, theta=theta, **options)
 
 
@@ -76,7 +81,7 @@ def test_the_ledger():
     np.testing.assert_array_equal(run.ledger.value_queries, np.zeros(N))
     two = simulate(PROBLEM, agent(40, "two_point"), RING, key=0)
     np.testing.assert_array_equal(two.ledger.value_queries, np.full(N, 80))
-    both = simulate(PROBLEM, agent(40, lean=False), RING, key=0)  # the paper's (x, y)
+    both = simulate(PROBLEM, agent(40, exchange=SendXY()), RING, key=0)  # the paper's (x, y)
     np.testing.assert_array_equal(both.ledger.bytes, 2 * run.ledger.bytes)
     assert run.ledger.mean()["exchanges"] == 5
 
@@ -142,7 +147,7 @@ def test_data_and_seeds_do_not_recompile():
     other = problems.TopB.random(agents=N, dim=5, budget=2, seed=77)
     changed = Droculo.design(
         other.setting, feedback.semi_bandit(), horizon=36, theta=0.5, scales=Scales(step=3.0, tolerance=0.7),
-        oracle=oracles.FrankWolfe(), lean=True,
+        oracle=oracles.FrankWolfe(), exchange=SendY(),
     )  # fmt: skip
     simulate(other, changed, RING, key=5)
     assert program(stretch, quick=True)._cached._cache_size() == size

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from droculo.algorithms.base import Algorithm
+from droculo.algorithms.contract import Algorithm
 from droculo.expect import expect
 
 

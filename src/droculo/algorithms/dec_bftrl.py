@@ -21,10 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.base import Algorithm, OracleCalls, Ports, SlotPlay
+from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, numbers
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
-from droculo.feedback import full_information
+from droculo.feedback import Feedback, full_information
 from droculo.linearizations import Linearization, Setting
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
@@ -47,8 +47,8 @@ class DecBFTRL(Algorithm):
 
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
-    >>> DecBFTRL.design(problem.setting, horizon=1024, mixing_rate=0.5).payload
-    6
+    >>> DecBFTRL.design(problem.setting, horizon=1024, mixing_rate=0.5).block
+    1
     """
 
     domain: Set
@@ -59,7 +59,6 @@ class DecBFTRL(Algorithm):
     horizon: int = eqx.field(static=True)
     block: int = eqx.field(static=True, default=1)
     slot: int = eqx.field(static=True, default=1)
-    order: int = eqx.field(static=True, default=1)
     exchanges: int = eqx.field(static=True, default=1)
 
     @classmethod
@@ -81,8 +80,12 @@ class DecBFTRL(Algorithm):
         return cls(domain, setting.linearization.for_set(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T), T)
 
     @property
-    def payload(self) -> int:
-        return self.domain.dim
+    def feedback(self) -> Feedback:
+        return full_information()
+
+    @property
+    def message(self) -> jax.ShapeDtypeStruct:
+        return numbers(self.domain.dim)
 
     def init(self) -> BFTRLState:
         nothing = jnp.zeros_like(jnp.asarray(self.domain.center))
@@ -91,13 +94,13 @@ class DecBFTRL(Algorithm):
     def decision(self, state: BFTRLState) -> Array:
         return jnp.asarray(self.domain.center) + state.offset
 
-    def play(self, ports: Ports, state: BFTRLState, start: Array, length: int, key: Array) -> tuple[Array, SlotPlay]:
+    def play(self, ports: Ports, state: BFTRLState, slot: Slot) -> tuple[Array, SlotPlay]:
         w = self.decision(state)
-        z = self.linearization.quantile(jax.random.uniform(jax.random.fold_in(key, start), (), w.dtype))
-        played = SlotPlay(self.linearization.action(w)[None], start[None], self.linearization.query(w, z)[None])
-        return self.linearization.pull(w, z, ports.ask(played, 1)[0]), played
+        z = self.linearization.quantile(jax.random.uniform(jax.random.fold_in(slot.keys.own, slot.start), (), w.dtype))
+        played = SlotPlay(self.linearization.action(w)[None], slot.start[None], self.linearization.query(w, z)[None])
+        return self.linearization.pull(w, z, ports.ask(played, 1).asked[0]), played
 
-    def update(self, ports: Ports, state: BFTRLState, total: Array) -> tuple[BFTRLState, OracleCalls]:
+    def update(self, ports: Ports, state: BFTRLState, total: Array, keys: Keys) -> tuple[BFTRLState, OracleCalls]:
         loss = -self.domain.subspace.project(total)
         outward = jnp.dot(loss, state.leader) < 0
         loss = loss - jnp.where(outward, jnp.dot(loss, state.offset), 0) * state.ray

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.base import Algorithm, OracleCalls, Ports, SlotPlay, is_near
+from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, is_near, numbers
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
-from droculo.feedback import full_information
+from droculo.feedback import Feedback, full_information
 from droculo.linearizations import Linearization, Setting
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
@@ -28,8 +28,8 @@ class DOBGA(Algorithm):
 
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
-    >>> DOBGA.design(problem.setting, horizon=1024).payload
-    6
+    >>> DOBGA.design(problem.setting, horizon=1024).block
+    1
     """
 
     domain: Set
@@ -38,7 +38,6 @@ class DOBGA(Algorithm):
     horizon: int = eqx.field(static=True)
     block: int = eqx.field(static=True, default=1)
     slot: int = eqx.field(static=True, default=1)
-    order: int = eqx.field(static=True, default=1)
     exchanges: int = eqx.field(static=True, default=1)
 
     @classmethod
@@ -52,8 +51,12 @@ class DOBGA(Algorithm):
         return cls(setting.set, setting.linearization.for_set(setting.set), np.asarray(step), T)
 
     @property
-    def payload(self) -> int:
-        return self.domain.dim
+    def feedback(self) -> Feedback:
+        return full_information()
+
+    @property
+    def message(self) -> jax.ShapeDtypeStruct:
+        return numbers(self.domain.dim)
 
     def init(self) -> Array:
         return jnp.asarray(self.domain.center)
@@ -61,12 +64,16 @@ class DOBGA(Algorithm):
     def decision(self, state: Array) -> Array:
         return state
 
-    def play(self, ports: Ports, state: Array, start: Array, length: int, key: Array) -> tuple[Array, SlotPlay]:
-        z = self.linearization.quantile(jax.random.uniform(jax.random.fold_in(key, start), (), state.dtype))
-        played = SlotPlay(self.linearization.action(state)[None], start[None], self.linearization.query(state, z)[None])
-        return self.linearization.pull(state, z, ports.ask(played, 1)[0]), played
+    def play(self, ports: Ports, state: Array, slot: Slot) -> tuple[Array, SlotPlay]:
+        z = self.linearization.quantile(
+            jax.random.uniform(jax.random.fold_in(slot.keys.own, slot.start), (), state.dtype)
+        )
+        played = SlotPlay(
+            self.linearization.action(state)[None], slot.start[None], self.linearization.query(state, z)[None]
+        )
+        return self.linearization.pull(state, z, ports.ask(played, 1).asked[0]), played
 
-    def update(self, ports: Ports, state: Array, total: Array) -> tuple[Array, OracleCalls]:
+    def update(self, ports: Ports, state: Array, total: Array, keys: Keys) -> tuple[Array, OracleCalls]:
         y = ports.mix(state) + self.step_size * self.linearization.beta * total
         return self.domain.project(y), OracleCalls(projections=jnp.ones((), jnp.int32))
 

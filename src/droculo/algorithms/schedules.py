@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from droculo.expect import expect
-from droculo.feedback import Feedback, Row
+from droculo.feedback import Feedback, FeedbackKind, Row, look_up
 from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection
 from droculo.sets import Set
@@ -79,7 +79,7 @@ class Scales:
         """
         if self.step is not None:
             return self.step
-        answers = 0 if feedback.signal.order == 1 else 2 if feedback.name == "two-point" else 1
+        answers = feedback.kind.values
         B = 9.0 ** (1 - theta)
         if not linearization.up_concave:
             return {0: 1.5, 2: 10.0, 1: 100 * B / 3}[answers]
@@ -135,22 +135,21 @@ class _Powers:
 
 
 #: (the paper's algorithm, feedback) -> powers of T, from Theorems 2-6
-_POWERS: dict[tuple[int, str], _Powers] = {
-    (1, "full information"): _Powers(Fraction(1)),
-    (1, "semi-bandit"): _Powers(Fraction(1)),
+_POWERS: dict[tuple[int, FeedbackKind], _Powers] = {
+    (1, FeedbackKind.FULL_INFORMATION): _Powers(Fraction(1)),
+    (1, FeedbackKind.SEMI_BANDIT): _Powers(Fraction(1)),
     # The smoothing costs delta T in regret; T^(-theta/2) keeps that below the first-order rate T^(1 - theta/2).
-    (1, "two-point"): _Powers(Fraction(1), delta=Fraction(1, 2)),
-    (2, "bandit"): _Powers(Fraction(1), delta=Fraction(1, 4)),
-    (3, "semi-bandit"): _Powers(Fraction(3, 2), slot=Fraction(1, 2)),
-    (4, "zeroth order"): _Powers(Fraction(1), delta=Fraction(1, 4)),
-    (5, "bandit"): _Powers(Fraction(5, 4), slot=Fraction(1, 4), delta=Fraction(1, 4)),
+    (1, FeedbackKind.TWO_POINT): _Powers(Fraction(1), delta=Fraction(1, 2)),
+    (2, FeedbackKind.BANDIT): _Powers(Fraction(1), delta=Fraction(1, 4)),
+    (3, FeedbackKind.SEMI_BANDIT): _Powers(Fraction(3, 2), slot=Fraction(1, 2)),
+    (4, FeedbackKind.ZEROTH_ORDER): _Powers(Fraction(1), delta=Fraction(1, 4)),
+    (5, FeedbackKind.BANDIT): _Powers(Fraction(5, 4), slot=Fraction(1, 4), delta=Fraction(1, 4)),
 }
 
 
 def schedule(
     setting: Setting,
     feedback: Feedback,
-    row: Row,
     *,
     horizon: int,
     theta: float,
@@ -161,13 +160,19 @@ def schedule(
 
     G is `answer_bound`.
     """
+    expect(setting, Setting, "setting", "Pass problem.setting.")
+    expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
+    expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.ActiveSet().")
+    expect(scales, (Scales, type(None)), "scales", "Pass for example droculo.Scales(step=2.0).")
+    expect(theta, (int, float, np.number), "theta", "It is a number between 0 and 1.")
+    row = look_up(setting.linearization, feedback, theta)
     T = whole_horizon(horizon)
     scales = scales or Scales()
-    powers = _POWERS[row.algorithm, feedback.name]
+    powers = _POWERS[row.algorithm, feedback.kind]
     L = _whole(scales.slot * T ** (float(powers.slot) * theta), T)
     K = _whole(scales.block * T ** (1 - float(powers.block) * theta), max(1, T // L))
     delta = 0.0
-    if feedback.signal.order == 0:
+    if feedback.order == 0:
         delta = scales.delta * float(setting.set.inner_radius) * T ** (-float(powers.delta) * theta)
     G = answer_bound(setting, feedback, delta)
     R = float(setting.set.radius)
@@ -196,17 +201,17 @@ def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:
 
     (With the control variate a value that can have either sign may count twice; this keeps the theorems' plain bound.)
     """
-    if feedback.signal.order == 1:
+    if feedback.order == 1:
         return float(setting.bounds.gradient)
     k = setting.set.subspace.dimension
-    if feedback.name == "two-point":
+    if feedback.kind.values == 2:
         return k * (float(setting.bounds.lipschitz) + float(setting.bounds.value_noise) / delta)
     return k / delta * float(setting.bounds.value)
 
 
 def slot_power(row: Row, feedback: Feedback) -> Fraction:
     """L grows like T^(this theta)."""
-    return _POWERS[row.algorithm, feedback.name].slot
+    return _POWERS[row.algorithm, feedback.kind].slot
 
 
 def _whole(length: float, at_most: int) -> int:

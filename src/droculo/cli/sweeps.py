@@ -75,6 +75,7 @@ def show(spec: Annotated[Path, typer.Argument(help="A spec, or a folder of resul
 
     And which cells of its grid are impossible, and why.
     """
+    from droculo.algorithms import message_bytes
     from droculo.experiments import build, load, spec_of
 
     found = spec_of(spec) if spec.is_dir() else load(spec)
@@ -82,7 +83,7 @@ def show(spec: Annotated[Path, typer.Argument(help="A spec, or a folder of resul
     for cell in found.cells:
         _, network, agent = build(cell, found.folder)
         exchanges = -(-cell.horizon // (agent.block * agent.slot)) * agent.exchanges
-        sent = exchanges * agent.payload * 8
+        sent = exchanges * message_bytes(agent)
         numbers = (cell.horizon, agent.block, agent.slot, exchanges, sent)
         where = f"{cell.problem.label} on {cell.network.label}: {network.n_agents} agents, {len(cell.seeds)} seeds"
         arenas.setdefault(where, []).append([cell.label, *map(str, numbers)])

@@ -1,5 +1,6 @@
 """What both drivers share: blocks, their plan, checks of input, records and costs, and how programs are compiled."""
 
-from droculo.engine.record import CostCurve, History, Ledger, Record, Trajectory
+from droculo.engine.costs import COSTS, CostCurve, Ledger
+from droculo.engine.record import History, Record, Trajectory
 
-__all__ = ["CostCurve", "History", "Ledger", "Record", "Trajectory"]
+__all__ = ["COSTS", "CostCurve", "History", "Ledger", "Record", "Trajectory"]

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.experimental.layout import Layout, with_layout_constraint
 
-from droculo.algorithms import Algorithm, Ports, SlotPlay
-from droculo.algorithms.base import slack
+from droculo.algorithms import Algorithm, Answers, Keys, Ports, SlotPlay
+from droculo.algorithms.contract import slack
 from droculo.engine.record import Record
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -47,29 +47,43 @@ class World(eqx.Module):
     agents: Array  # (N,)
 
 
-def answers(problem: Problem, agent: Array, noise_key: Array, played: SlotPlay, order: int) -> Array:
+def answers(problem: Problem, agent: Array, noise_key: Array, played: SlotPlay, order: int) -> Answers:
     """What the problem says to one agent's questions of one slot."""
 
     def one(index: Array, t: Array, x: Array) -> Array:
-        key = jax.random.fold_in(jax.random.fold_in(noise_key, t), index) if problem.noisy else noise_key
-        return problem.answer(agent, t, x, order, key)
+        return problem.answer(agent, t, x, order, _noise(problem, noise_key, t, index))
 
-    return jax.vmap(one)(jnp.arange(played.rounds.shape[0]), played.rounds, played.points)
+    asked = jax.vmap(one)(jnp.arange(played.rounds.shape[0]), played.rounds, played.points)
+    if played.earned is None:
+        return Answers(asked)
+    after = jnp.asarray(played.rounds.shape[0])  # noise of its own, numbered after that of the questions
+
+    def value(t: Array, x: Array) -> Array:
+        return problem.answer(agent, t, x, 0, _noise(problem, noise_key, t, after))
+
+    return Answers(asked, jax.vmap(value)(played.earned, played.actions))
 
 
-class Keys(NamedTuple):
+def _noise(problem: Problem, key: Array, t: Array, index: Array) -> Array:
+    return jax.random.fold_in(jax.random.fold_in(key, t), index) if problem.noisy else key
+
+
+class RunKeys(NamedTuple):
     """The random keys of a run, the same for every driver."""
 
     agents: Array
     network: Array
     noise: Array
+    shared: Array
 
     @classmethod
-    def of(cls, key: Array) -> Keys:
-        return cls(*jax.random.split(key, 3))
+    def of(cls, key: Array) -> RunKeys:
+        agents, network, noise = jax.random.split(key, 3)
+        return cls(agents, network, noise, shared=jax.random.fold_in(key, 3))
 
-    def of_agent(self, agent: Array) -> Array:
-        return jax.random.fold_in(self.agents, agent)
+    def of_agent(self, agent: Array) -> Keys:
+        """Those that an agent is given."""
+        return Keys(jax.random.fold_in(self.agents, agent), self.shared)
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
@@ -81,7 +95,7 @@ def begin(world: World) -> Any:
 
 
 def play_block(
-    world: World, shape: Shape, ports: Ports, state: Any, first: Array, key: Array
+    world: World, shape: Shape, ports: Ports, state: Any, first: Array, keys: Keys
 ) -> tuple[Any, list[SlotPlay] | None]:
     """The sum of a block's shares: slots side by side in chunks, so that memory does not grow with the block.
 
@@ -92,7 +106,7 @@ def play_block(
     def slots(start: Array, number: int, length: int) -> tuple[Any, SlotPlay]:
         def slot(q: Array) -> tuple[Any, SlotPlay]:
             begin = start + q * length
-            return algorithm.play(ports, state, begin, length, key)
+            return algorithm.play(ports, state, algorithm.slot_at(begin, length, keys))
 
         if number == 1:  # no batch axis where there is no batch: one slot is the rule at theta = 1
             share, played = slot(jnp.zeros((), start.dtype))
@@ -137,7 +151,7 @@ def _rows(shares: Array) -> Array:
 
 
 def keep_block(
-    world: World, shape: Shape, ports: Ports, state: Any, first: Array, key: Array, seen: list[SlotPlay] | None
+    world: World, shape: Shape, ports: Ports, state: Any, first: Array, keys: Keys, seen: list[SlotPlay] | None
 ) -> Kept | None:
     """The block's recorded rounds, and how many of their actions and queries lie outside of K."""
     record, domain = shape.record, world.algorithm.domain
@@ -146,7 +160,7 @@ def keep_block(
     if record.every == 1 and seen is not None:
         rounds, valid, actions, queries = _everything(first, seen)
     else:
-        rounds, valid, actions, queries = _replayed(world, shape, ports, state, first, key)
+        rounds, valid, actions, queries = _replayed(world, shape, ports, state, first, keys)
     outside = jnp.zeros((), jnp.int32)
     if domain.has_fast_contains:
         points = jnp.concatenate([actions, queries.reshape(-1, domain.dim)])
@@ -165,10 +179,10 @@ def _everything(first: Array, seen: list[SlotPlay]) -> tuple[Array, ...]:
     return rounds, jnp.ones(rounds.shape, bool), actions, queries
 
 
-def _replayed(world: World, shape: Shape, ports: Ports, state: Any, first: Array, key: Array) -> tuple[Array, ...]:
-    """The rounds to keep, played again: a slot's plays are a function of state and key. Nobody looks at the answers,
-    and the compiler leaves the questions out."""
-    every = shape.record.every
+def _replayed(world: World, shape: Shape, ports: Ports, state: Any, first: Array, keys: Keys) -> tuple[Array, ...]:
+    """The rounds to keep, played again: a slot's plays are a function of state and key. Answers
+    are unused, so XLA removes the oracle calls."""
+    algorithm, every = world.algorithm, shape.record.every
 
     def part(begin: Array, slots: int, length: int) -> tuple[Array, ...]:
         number = -(-slots * length // every)
@@ -178,12 +192,12 @@ def _replayed(world: World, shape: Shape, ports: Ports, state: Any, first: Array
 
         def replay(offset: Array) -> tuple[Array, Array]:
             start = begin + offset // length * length
-            played = world.algorithm.play(ports, state, start, length, key)[1]
+            played = algorithm.play(ports, state, algorithm.slot_at(start, length, keys))[1]
             return played.actions[offset % length], played.points
 
         return rounds, valid, *jax.vmap(replay)(offset)
 
-    slot = world.algorithm.slot
+    slot = algorithm.slot
     parts = [part(first, shape.slots, slot)] if shape.slots else []
     if shape.short:
         parts.append(part(first + shape.slots * slot, 1, shape.short))

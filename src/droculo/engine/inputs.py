@@ -104,8 +104,8 @@ def check_answers(world: World) -> None:
         ) from error
     if value.shape != ():
         raise ValueError(f"f must return a single number; got an array of shape {value.shape}.")
-    answer = problem.answer(agent, t, point, algorithm.order, jax.random.key(0))
-    what, expected = ("gradient", point.shape) if algorithm.order == 1 else ("value", ())
+    answer = problem.answer(agent, t, point, algorithm.feedback.order, jax.random.key(0))
+    what, expected = ("gradient", point.shape) if algorithm.feedback.order == 1 else ("value", ())
     if answer.shape != expected:
         raise ValueError(f"the {what} of the problem must have shape {expected}; got {answer.shape}.")
     if not bool(jnp.all(jnp.isfinite(answer))):

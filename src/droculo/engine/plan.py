@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from droculo.algorithms import Algorithm
-from droculo.algorithms.base import Silent
+from droculo.algorithms import Algorithm, Keys
+from droculo.algorithms.contract import SilentPorts
 from droculo.engine.block import Shape
 from droculo.engine.record import Record
 
@@ -85,6 +85,7 @@ def questions(algorithm: Algorithm) -> int:
     """How many points one slot asks at, read off the algorithm itself."""
 
     def play() -> Any:
-        return algorithm.play(Silent(), algorithm.init(), jnp.zeros((), int), algorithm.slot, jax.random.key(0))[1]
+        slot = algorithm.slot_at(jnp.zeros((), int), algorithm.slot, Keys(jax.random.key(0), jax.random.key(0)))
+        return algorithm.play(SilentPorts(), algorithm.init(), slot)[1]
 
     return int(jax.eval_shape(play).points.shape[0])

@@ -1,14 +1,15 @@
-"""What a run leaves behind: the recorded rounds, the final states and the bill."""
+"""What a run leaves behind: the recorded rounds, the final states and the costs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.pictures import axes, band, tidy_frame
+from droculo.engine.costs import CostCurve, Ledger
+from droculo.plotting import axes, band, tidy_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -30,46 +31,6 @@ class Record:
             raise ValueError(
                 f"a record keeps every n-th round, n >= 1, or nothing (every=0); got every={self.every!r}."
             )
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """What every agent spent: arrays with one entry per agent (for a batch of seeds, the seeds come first).
-
-    `seconds` is the whole simulation's, compilation included: agents share one clock here.
-    """
-
-    exchanges: NDArray[np.int64]  # times it talked to its neighbours
-    messages: NDArray[np.int64]  # one per neighbour reached
-    bytes: NDArray[np.int64]
-    loo_calls: NDArray[np.int64]
-    gradient_queries: NDArray[np.int64]
-    value_queries: NDArray[np.int64]
-    not_converged: NDArray[np.int64]  # infeasible projections that stopped before their tolerance
-    projections: NDArray[np.int64]  # Euclidean projections, which only some rivals need
-    separations: NDArray[np.int64]  # calls of a separation oracle, likewise
-    seconds: float
-
-    def mean(self) -> dict[str, float]:
-        """The average agent's bill."""
-        return {field.name: float(np.mean(getattr(self, field.name))) for field in fields(self)}
-
-    def frame(self) -> pandas.DataFrame:
-        """A DataFrame: one row for each seed and agent, by their places; a column for each cost."""
-        costs = {field.name: np.atleast_2d(getattr(self, field.name)) for field in fields(self)[:-1]}
-        seeds, agents = costs["exchanges"].shape
-        return tidy_frame(costs, {"seed": np.arange(seeds), "agent": np.arange(agents)})
-
-
-@dataclass(frozen=True)
-class CostCurve:
-    """What had been spent by a few times of a run, evenly spaced. Exchanges and queries are even and need no curve."""
-
-    rounds: NDArray[np.int64]  # (k,): after so many rounds
-    messages: NDArray[np.int64]  # (..., k, agents), as all others
-    loo_calls: NDArray[np.int64]
-    projections: NDArray[np.int64]
-    separations: NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,22 @@ from typing import Any
 
 from droculo import feedback as models
 from droculo import networks, oracles
-from droculo.algorithms import DMFW, DOBGA, Algorithm, DecBFTRL, Droculo, MonoDMFW, Scales, dpobga
+from droculo.algorithms import (
+    DMFW,
+    DOBGA,
+    Algorithm,
+    DecBFTRL,
+    Draws,
+    Droculo,
+    EvenDraws,
+    IndependentDraws,
+    MonoDMFW,
+    Scales,
+    SendXY,
+    SendY,
+    dpobga,
+    published,
+)
 from droculo.experiments.rows import FULL, cut, top_b, weak
 from droculo.feedback import Feedback
 from droculo.linearizations import Setting
@@ -179,24 +194,26 @@ FEEDBACKS: dict[str, Callable[[], Feedback]] = {
 ORACLES: dict[str, Callable[[], oracles.InfeasibleProjection]] = {
     "active-set": oracles.ActiveSet, "frank-wolfe": oracles.FrankWolfe, "paper": oracles.PaperFrankWolfe,
 }  # fmt: skip
+DRAWS: dict[str, Callable[[], Draws]] = {"even": EvenDraws, "independent": IndependentDraws}
 
 
 def _droculo(
     setting: Setting, network: Network, horizon: int, *, feedback: str = "full-information", theta: float = 0.5,
-    oracle: str = "active-set", lean: bool | None = None, even: bool = True, step: float | None = None,
+    oracle: str = "active-set", draws: str = "even", send_x: bool | None = None, step: float | None = None,
     tolerance: float | None = None, block: float = 1.0, slot: float = 1.0, delta: float = 0.5,
 ) -> Algorithm:  # fmt: skip
     scales = Scales(step=step, tolerance=tolerance, block=block, slot=slot, delta=delta)
+    exchange = None if send_x is None else SendXY() if send_x else SendY()
     return Droculo.design(
-        setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta, oracle=ORACLES[oracle](), lean=lean, even=even,
-        scales=scales,
+        setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta, oracle=ORACLES[oracle](), draws=DRAWS[draws](),
+        exchange=exchange, scales=scales,
     )  # fmt: skip
 
 
 def _published(
     setting: Setting, network: Network, horizon: int, *, feedback: str = "full-information", theta: float = 0.5
 ) -> Algorithm:
-    return Droculo.published(setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta)
+    return published(setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta)
 
 
 def _dobga(setting: Setting, network: Network, horizon: int, *, step: float | None = None) -> Algorithm:

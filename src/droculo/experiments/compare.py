@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from droculo import feedback
-from droculo.algorithms import DMFW, DOBGA, Algorithm, DecBFTRL, Droculo, MonoDMFW, dpobga
+from droculo.algorithms import DMFW, DOBGA, Algorithm, DecBFTRL, Droculo, MonoDMFW, dpobga, published
 from droculo.algorithms.schedules import whole_horizon
 from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.experiments.catalogue import NETWORKS, PROBLEMS, network
@@ -96,7 +96,7 @@ def _designs(problem: Problem, network: Network, T: int) -> dict[str, Callable[[
     return {
         "DROCULO, theta = 1/2": lambda: Droculo.design(setting, full, horizon=T, theta=0.5),
         "DROCULO, theta = 1": lambda: Droculo.design(setting, full, horizon=T, theta=1.0),
-        "DROCULO as published, theta = 1/2": lambda: Droculo.published(setting, full, horizon=T, theta=0.5),
+        "DROCULO as published, theta = 1/2": lambda: published(setting, full, horizon=T, theta=0.5),
         "DROCULO, semi-bandit, theta = 1/2": lambda: Droculo.design(setting, semi, horizon=T, theta=0.5),
         "DROCULO, bandit, theta = 1/2": lambda: Droculo.design(setting, bandit, horizon=T, theta=0.5),
         "DPOBGA": lambda: dpobga(setting, horizon=T),

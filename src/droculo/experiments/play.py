@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm, Droculo
 from droculo.engine import Trajectory
+from droculo.engine.costs import COSTS, COUNTED
+from droculo.engine.results_version import RESULTS_VERSION
 from droculo.experiments import catalogue
-from droculo.experiments.cell import Cell, Choice, build, code, problem_of
+from droculo.experiments.cell import Cell, Choice, build, problem_of
 from droculo.feedback import look_up
 from droculo.measure import Sample, best_fixed_point, certificate, regret, rewards
 from droculo.measure.network import consensus_gaps
@@ -78,18 +80,12 @@ def play(cell: Cell, folder: Path, driven: Driven | None = None) -> Rows:
     bill = run.ledger
     rows, points = [], []
     for place, seed in enumerate(cell.seeds):
-        costs = {name: float(np.mean(getattr(bill, name)[place])) for name in _COSTS}
+        costs = {name: float(np.mean(bill.counts[name][place])) for name in COSTS}
         driver = {"driver": "simulator"} if driven is None else driven.about(place)
         seconds = time.perf_counter() - began + (0.0 if driven is None else driven.run.ledger.seconds)
         rows.append({**common, "seed": seed, **driver, **measured.totals(place), **costs, "seconds": seconds})
         points += measured.points(place, seed, _costs_at(run, agent, place, measured.times))
     return Rows(rows, [{"run": common["run"], **point} for point in points])
-
-
-_COSTS = (
-    "exchanges", "messages", "bytes", "loo_calls", "projections", "separations", "gradient_queries", "value_queries",
-    "not_converged",
-)  # fmt: skip
 
 
 class _Measured(NamedTuple):
@@ -198,18 +194,15 @@ def _costs_at(run: Trajectory, agent: Algorithm, place: int, times: NDArray[np.i
     asked = float(np.mean(bill.gradient_queries[place] + bill.value_queries[place]))
 
     def curve(name: str) -> Numbers:
-        known = getattr(spent, name)[place].mean(axis=-1)
+        known = spent.counts[name][place].mean(axis=-1)
         return np.interp(times, np.append(0, spent.rounds), np.append(0.0, known))
 
     messages = curve("messages")
     size = float(np.mean(bill.bytes[place])) / max(float(np.mean(bill.messages[place])), 1.0)
     return {
         "exchanges": np.asarray(blocks * agent.exchanges, np.float64),
-        "messages": messages,
         "bytes": messages * size,
-        "loo_calls": curve("loo_calls"),
-        "projections": curve("projections"),
-        "separations": curve("separations"),
+        **{name: curve(name) for name in COUNTED},
         "queries": np.asarray(asked * slots / all_slots, np.float64),
     }
 
@@ -226,7 +219,7 @@ def _about(cell: Cell, problem: Problem, network: Network, agent: Algorithm) -> 
         "network": cell.network.label,
         "algorithm": cell.algorithm.name,
         "label": cell.label,
-        "feedback": agent.feedback.name if isinstance(agent, Droculo) else "full information",
+        "feedback": str(agent.feedback.kind),
         "theta": None if theta is None else float(theta),
         "horizon": cell.horizon,
         "agents": network.n_agents,
@@ -262,7 +255,7 @@ def _provenance(cell: Cell) -> Row:
     return {
         "spec": json.dumps(cell.described(), sort_keys=True),
         "droculo": version("droculo"),
-        "code": code(),
+        "results_version": RESULTS_VERSION,
         "jax": version("jax"),
         "numpy": version("numpy"),
         "python": platform.python_version(),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from droculo.engine import Trajectory
-from droculo.engine.record import CostCurve, Ledger
+from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
 from droculo.experiments.cell import Cell, build
 from droculo.experiments.play import Driven, play
 from droculo.experiments.spec import Spec
@@ -78,8 +78,8 @@ def read_run(out: Path, spec: Spec, cell: Cell, seed: int, processes: int) -> Ga
 def _stacked(runs: list[Trajectory]) -> Trajectory:
     """Runs of one cell with a first axis for their seeds."""
     bills = [run.ledger for run in runs]
-    costs = {f.name: np.stack([getattr(bill, f.name) for bill in bills]) for f in fields(Ledger) if f.name != "seconds"}
-    curves = {f.name: np.stack([getattr(run.spending, f.name) for run in runs]) for f in fields(CostCurve)[1:]}
+    costs = {name: np.stack([bill.counts[name] for bill in bills]) for name in COSTS}
+    curves = {name: np.stack([run.spending.counts[name] for run in runs]) for name in COUNTED}
     return Trajectory(
         horizon=runs[0].horizon,
         rounds=runs[0].rounds,
@@ -87,6 +87,6 @@ def _stacked(runs: list[Trajectory]) -> Trajectory:
         decisions=np.stack([run.decisions for run in runs]),
         agents=runs[0].agents,
         states=None,
-        ledger=Ledger(**costs, seconds=sum(bill.seconds for bill in bills)),
-        spending=CostCurve(runs[0].spending.rounds, **curves),
+        ledger=Ledger(costs, sum(bill.seconds for bill in bills)),
+        spending=CostCurve(runs[0].spending.rounds, curves),
     )

@@ -113,10 +113,10 @@ def droculo(model: Feedback, theta: float = THETA, **options: Any) -> Callable[[
 
 
 def _row(functions: str, domain: str, case: str, model: Feedback, make: Callable[[Size, int], Problem]) -> Row:
-    known = TABLE_1[case, model.name]
+    known = TABLE_1[case, model.kind]
     assert isinstance(known, feedback.Row)
     return Row(
-        functions, domain, model.name, "DROCULO", known.source, make, droculo(model), known.regret_exponent(THETA), THETA,
+        functions, domain, model.kind, "DROCULO", known.source, make, droculo(model), known.regret_exponent(THETA), THETA,
         2 * THETA, droculo(model, oracle=PaperFrankWolfe()),
     )  # fmt: skip
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from droculo.engine.costs import COSTS, COUNTED
 from droculo.expect import extra
 from droculo.experiments.play import Rows
 from droculo.experiments.whole_files import write_whole
-from droculo.pictures import axes, band
+from droculo.plotting import axes, band
 
 if TYPE_CHECKING:
     import pandas
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 #: column -> (type, what it means). Costs are those of the average agent.
 RUNS: dict[str, tuple[str, str]] = {
-    "run": ("string", "the name of the cell's files: a digest of spec, version and code; its seeds share it"),
+    "run": ("string", "the name of the cell's files: a digest of what was asked for and of the versions; its seeds share it"),
     "seed": ("int64", "of the agents' randomness; the adversary's is an option of the problem"),
     "problem": ("string", "its name and options"),
     "network": ("string", "its name and options"),
@@ -57,19 +58,11 @@ RUNS: dict[str, tuple[str, str]] = {
     "failed_links": ("int64", "ends of links, over all exchanges, that did not count; null in the simulator"),
     "disagreements": ("int64", "links, over all exchanges, that counted at one end only; null in the simulator"),
     "sampled": ("bool", "whether rewards, regret and certificate are estimates from a sample"),
-    "exchanges": ("float64", "times an agent talked to its neighbours"),
-    "messages": ("float64", "messages it sent"),
-    "bytes": ("float64", "bytes it sent"),
-    "loo_calls": ("float64", "calls of the linear optimization oracle"),
-    "projections": ("float64", "Euclidean projections"),
-    "separations": ("float64", "calls of a separation oracle"),
-    "gradient_queries": ("float64", "gradients it asked for"),
-    "value_queries": ("float64", "values it asked for"),
-    "not_converged": ("float64", "infeasible projections that stopped before their tolerance"),
+    **{name: ("float64", about) for name, about in COSTS.items()},
     "seconds": ("float64", "of all seeds of the cell together, compilation and measures included; differs from run to run"),
     "spec": ("string", "what was asked for, as JSON"),
     "droculo": ("string", "version"),
-    "code": ("string", "a digest of the code that the run went through"),
+    "results_version": ("int64", "raised by hand when the same run has other results; null in results made before it was counted"),
     "jax": ("string", "version"),
     "numpy": ("string", "version"),
     "python": ("string", "version"),
@@ -86,18 +79,15 @@ POINTS: dict[str, tuple[str, str]] = {
     "certified": ("float64", "the certificate of the first t rounds, mean over agents"),
     "consensus_gap": ("float64", "the largest distance of a decision to the mean of all, in round t"),
     "exchanges": ("float64", "so far, as all costs"),
-    "messages": ("float64", "known at some twenty times of a run and interpolated, as bytes, loo_calls, projections, separations"),
     "bytes": ("float64", ""),
-    "loo_calls": ("float64", ""),
-    "projections": ("float64", ""),
-    "separations": ("float64", ""),
+    **{name: ("float64", "known at about 20 times of a run and interpolated" if name == "messages" else "") for name in COUNTED},
     "queries": ("float64", "gradients or values"),
     "agent_regret": ("list<float64>", "of every agent; null for large networks"),
     "agent_certified": ("list<float64>", "of every agent"),
     "agent_gap": ("list<float64>", "of every agent: the distance of its decision to the mean of all"),
 }  # fmt: skip
 #: columns that were added to the schema after the first results were written
-LATER = ("driver", "processes", "missed_rounds", "failed_links", "disagreements")
+LATER = ("driver", "processes", "missed_rounds", "failed_links", "disagreements", "results_version")
 #: columns that no two runs share, however alike they are
 FLEETING = ("seconds", "played_at")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
@@ -10,37 +12,61 @@ from droculo.expect import expect
 from droculo.feedback.signals import Gradient, OnePoint, Signal, TwoPoint
 
 
-class Feedback(eqx.Module):
-    """What an agent may learn. `played` means trivial queries: it only hears about points that it plays."""
+class FeedbackKind(StrEnum):
+    """What an agent may ask for, by the paper's name: the key of Table 1 and of the schedules.
 
-    signal: Signal
-    played: bool = eqx.field(static=True)
+    >>> FeedbackKind.BANDIT.values, FeedbackKind.BANDIT.played
+    (1, True)
+    """
 
-    def __check_init__(self) -> None:
-        expect(self.signal, Signal, "signal", "Pass for example droculo.feedback.OnePoint(), with the brackets.")
-        if self.played and isinstance(self.signal, TwoPoint):
-            raise ValueError(
-                "two values of one round's function cannot both be played: an agent plays once a round. "
-                "Use played=False, or one value (OnePoint)."
-            )
+    FULL_INFORMATION = "full information"
+    SEMI_BANDIT = "semi-bandit"
+    ZEROTH_ORDER = "zeroth order"
+    BANDIT = "bandit"
+    TWO_POINT = "two-point"
 
     @property
-    def name(self) -> str:
-        """The paper's name of the model."""
-        if isinstance(self.signal, TwoPoint):
-            return "two-point"
-        names = {
-            (1, False): "full information",
-            (1, True): "semi-bandit",
-            (0, False): "zeroth order",
-            (0, True): "bandit",
-        }
-        return names[self.signal.order, self.played]
+    def values(self) -> int:
+        """How many values a query consists of; 0 for a gradient."""
+        return {"zeroth order": 1, "bandit": 1, "two-point": 2}.get(self.value, 0)
+
+    @property
+    def played(self) -> bool:
+        """True if the agent hears only about points that it plays (the paper's trivial queries)."""
+        return self in (FeedbackKind.SEMI_BANDIT, FeedbackKind.BANDIT)
+
+    @classmethod
+    def of(cls, values: int, *, played: bool) -> FeedbackKind:
+        """The kind with queries of this many values (0: a gradient), played or not."""
+        found = [kind for kind in cls if (kind.values, kind.played) == (values, played)]
+        if not found:
+            raise ValueError(
+                f"{values} values of one round's function cannot all be played: an agent plays once a round. "
+                "Use played=False, or one value (OnePoint)."
+            )
+        return found[0]
+
+
+class Feedback(eqx.Module):
+    """What an agent may learn: a signal, and the kind of queries that it is made of."""
+
+    signal: Signal
+    kind: FeedbackKind = eqx.field(static=True)
+
+    def __init__(self, signal: Signal, *, played: bool):
+        expect(signal, Signal, "signal", "Pass for example droculo.feedback.OnePoint(), with the brackets.")
+        self.signal = signal
+        self.kind = FeedbackKind.of(signal.values, played=played)
+
+    @property
+    def order(self) -> int:
+        """Of the answers: 1 for gradients, 0 for values."""
+        return self.signal.order
 
     def actions(self, action: Array, points: Array, when: Array, length: int) -> Array:
         """The plays of a slot of `length` rounds: the action, and in round `when` the query if it must be played."""
         quiet = jnp.broadcast_to(action, (length, *action.shape))
-        if not self.played:
+        if not self.kind.played:
             return quiet
         return jnp.where((jnp.arange(length) == when)[:, None], points[0], quiet)
 

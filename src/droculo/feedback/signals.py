@@ -32,10 +32,17 @@ class ValueStats(eqx.Module):
 class Signal(eqx.Module):
     """Where to ask around the query point w, and what to make of the answers."""
 
-    #: 1: the oracle answers with gradients, 0: with values
-    order: ClassVar[int]
-    #: whether slots may go in pairs, with opposite directions
+    #: how many values one query asks for; 0 means that it asks for a gradient
+    values: ClassVar[int]
+    #: True if slots may go in pairs, with opposite directions
     pairs: ClassVar[bool] = False
+    #: True if it makes use of the values that played actions earn without being asked for (bandit feedback reveals them)
+    hears_earned: ClassVar[bool] = False
+
+    @property
+    def order(self) -> int:
+        """Of the oracle's answers: 1 for gradients, 0 for values."""
+        return 0 if self.values else 1
 
     def prepare(self, domain: Set, delta: float) -> "Signal":
         """This signal on K, perturbing by delta."""
@@ -50,8 +57,9 @@ class Signal(eqx.Module):
         """The points to ask at, one per row."""
 
     @abstractmethod
-    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> SlotSums:
-        """One slot's share of the block's sum. Not `alone`: another slot of the block has the direction -v."""
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
+        """One slot's share of the block's sum. Not `alone`: another slot of the block has the direction -v. `earned`: the
+        values of the slot's actions, if `hears_earned`."""
 
     @abstractmethod
     def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
@@ -61,7 +69,7 @@ class Signal(eqx.Module):
 class Gradient(Signal):
     """The gradient at w itself."""
 
-    order: ClassVar[int] = 1
+    values: ClassVar[int] = 0
 
     def draw(self, key: Array, dim: int, dtype: np.dtype) -> Array:
         return jnp.zeros(dim, dtype)
@@ -69,7 +77,7 @@ class Gradient(Signal):
     def points(self, w: Array, v: Array) -> Array:
         return w[None]
 
-    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> SlotSums:
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
         nothing = jnp.zeros((), answers.dtype)
         return SlotSums(answers[0], answers[0], v, nothing, nothing)
 
@@ -82,8 +90,6 @@ class _Perturbed(Signal):
 
     subspace: eqx.AbstractVar[Subspace | None]
     delta: eqx.AbstractVar[Vector]
-
-    order: ClassVar[int] = 0
 
     def prepare(self, domain: Set, delta: float) -> "Signal":
         return eqx.tree_at(
@@ -108,6 +114,7 @@ class OnePoint(_Perturbed):
     the values. `control_variate=False` is the paper's plain estimator.
     """
 
+    values: ClassVar[int] = 1
     pairs: ClassVar[bool] = True
 
     control_variate: bool = eqx.field(static=True, default=True)
@@ -117,7 +124,7 @@ class OnePoint(_Perturbed):
     def points(self, w: Array, v: Array) -> Array:
         return (w + self.delta * v)[None]
 
-    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> SlotSums:
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
         share = answers[0] * v
         return SlotSums(share, jnp.where(alone, share, 0), v, answers[0], jnp.ones((), answers.dtype))
 
@@ -141,13 +148,15 @@ class TwoPoint(_Perturbed):
     (the paper's Remark on two-point estimates).
     """
 
+    values: ClassVar[int] = 2
+
     subspace: Subspace | None = None
     delta: Vector = eqx.field(default_factory=lambda: np.zeros(()))
 
     def points(self, w: Array, v: Array) -> Array:
         return jnp.stack([w + self.delta * v, w - self.delta * v])
 
-    def tally(self, answers: Array, v: Array, alone: bool | Array = True) -> SlotSums:
+    def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
         difference = answers[0] - answers[1]
         nothing = jnp.zeros((), answers.dtype)
         return SlotSums(difference * v, difference * v, v, nothing, nothing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from droculo.feedback.models import Feedback
+from droculo.feedback.models import Feedback, FeedbackKind
 from droculo.linearizations import Linearization
 
 
@@ -42,29 +42,29 @@ _CURVED = Refusal(
     "outside the set. Use gradients (full_information or semi_bandit), or case A3"
 )
 
-_TRIVIAL: dict[str, Row | Refusal] = {
-    "full information": _DIRECT,  # the query is the action, so this is semi-bandit feedback already
-    "semi-bandit": _DIRECT,
-    "zeroth order": Row(4, "Theorem 3, the query not played", _QUARTER, _ONE),
-    "bandit": Row(2, "Theorem 3", _QUARTER, _ONE),
-    "two-point": _TWO_POINT,
+_TRIVIAL: dict[FeedbackKind, Row | Refusal] = {
+    FeedbackKind.FULL_INFORMATION: _DIRECT,  # the query is the action, so this is semi-bandit feedback already
+    FeedbackKind.SEMI_BANDIT: _DIRECT,
+    FeedbackKind.ZEROTH_ORDER: Row(4, "Theorem 3, the query not played", _QUARTER, _ONE),
+    FeedbackKind.BANDIT: Row(2, "Theorem 3", _QUARTER, _ONE),
+    FeedbackKind.TWO_POINT: _TWO_POINT,
 }
-_SEPARATE: dict[str, Row | Refusal] = {
-    "full information": _DIRECT,
-    "semi-bandit": Row(3, "Theorem 4", _HALF, Fraction(2, 3), slots=True),
-    "zeroth order": Row(4, "Theorem 5", _QUARTER, _ONE),
-    "bandit": Row(5, "Theorem 6", _QUARTER, Fraction(4, 5), slots=True),
-    "two-point": _TWO_POINT,
+_SEPARATE: dict[FeedbackKind, Row | Refusal] = {
+    FeedbackKind.FULL_INFORMATION: _DIRECT,
+    FeedbackKind.SEMI_BANDIT: Row(3, "Theorem 4", _HALF, Fraction(2, 3), slots=True),
+    FeedbackKind.ZEROTH_ORDER: Row(4, "Theorem 5", _QUARTER, _ONE),
+    FeedbackKind.BANDIT: Row(5, "Theorem 6", _QUARTER, Fraction(4, 5), slots=True),
+    FeedbackKind.TWO_POINT: _TWO_POINT,
 }
-_FIRST_ORDER_ONLY: dict[str, Row | Refusal] = {
+_FIRST_ORDER_ONLY: dict[FeedbackKind, Row | Refusal] = {
     **_SEPARATE,
-    "zeroth order": _CURVED,
-    "bandit": _CURVED,
-    "two-point": _CURVED,
+    FeedbackKind.ZEROTH_ORDER: _CURVED,
+    FeedbackKind.BANDIT: _CURVED,
+    FeedbackKind.TWO_POINT: _CURVED,
 }
 
 #: (case, feedback) -> what is known. A4 is not in the paper; its first-order rows follow from Theorems 2 and 4.
-TABLE_1: dict[tuple[str, str], Row | Refusal] = {
+TABLE_1: dict[tuple[str, FeedbackKind], Row | Refusal] = {
     (case, feedback): entry
     for case, rows in {
         "concave": _TRIVIAL,
@@ -83,24 +83,24 @@ def look_up(linearization: Linearization, feedback: Feedback, theta: float) -> R
     if case == "own":  # a user's class has the row of the case it behaves like
         case = "A1" if linearization.trivial else "A2"
         pulls = type(linearization).pull is not Linearization.pull
-        if feedback.signal.order == 0 and (pulls or not linearization.zeroth_order):
+        if feedback.order == 0 and (pulls or not linearization.zeroth_order):
             raise ValueError(
-                f"{type(linearization).__name__} is not known to work with values ({feedback.name} feedback): say "
+                f"{type(linearization).__name__} is not known to work with values ({feedback.kind} feedback): say "
                 "zeroth_order=True if every query point of a shrunk set keeps its ball in K and no pull is needed, or "
                 "use gradients (full_information or semi_bandit)."
             )
-    entry = TABLE_1.get((case, feedback.name))
+    entry = TABLE_1.get((case, feedback.kind))
     if entry is None:
         raise ValueError(
-            f"Table 1 has no row for case {case!r} with feedback {feedback.name!r}; cases are concave, A1-A4 or your "
+            f"Table 1 has no row for case {case!r} with feedback {str(feedback.kind)!r}; cases are concave, A1-A4 or your "
             "own, feedbacks those of droculo.feedback."
         )
     if isinstance(entry, Refusal):
-        raise ValueError(f"case {linearization.case} cannot be learned from {feedback.name} feedback: {entry.reason}.")
+        raise ValueError(f"case {linearization.case} cannot be learned from {feedback.kind} feedback: {entry.reason}.")
     if not 0 <= theta <= float(entry.theta_max):
         why = " (beyond it, the slots of its query rounds would be longer than a block)" if entry.slots else ""
         raise ValueError(
-            f"theta must lie in [0, {entry.theta_max}] for case {linearization.case} with {feedback.name} feedback"
+            f"theta must lie in [0, {entry.theta_max}] for case {linearization.case} with {feedback.kind} feedback"
             f"{why}; got theta={theta}."
         )
     return entry

@@ -102,7 +102,7 @@ def page(story: Story, result: Result, name: str) -> str:
 
 ## The run
 
-{len(run.agents)} agents, {problem.set.dim} coordinates, {T} rounds, {story.feedback().name} feedback, case {linearization.case} \
+{len(run.agents)} agents, {problem.set.dim} coordinates, {T} rounds, {story.feedback().kind} feedback, case {linearization.case} \
 (alpha = {alpha:.3g}), theta = {story.theta:g}.
 
 | {story.unit} | |

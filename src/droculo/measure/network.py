@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from droculo.algorithms.base import slack
+from droculo.algorithms.contract import slack
 from droculo.engine import History
 from droculo.precision import double
 from droculo.sets import Set

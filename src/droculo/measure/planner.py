@@ -70,7 +70,7 @@ def plan(
     asked = {name: float(budget) for name, budget in budgets.items() if budget is not None}
     thetas = np.linspace(0, float(row.theta_max), GRID)
     every = [
-        costs(setting, feedback, schedule(setting, feedback, row, horizon=horizon, theta=theta, scales=scales))
+        costs(setting, feedback, schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales))
         for theta in thetas
     ]
     table = {name: np.array([float(cost[name]) for cost in every]) for name in asked}  # type: ignore[literal-required]
@@ -93,7 +93,7 @@ def _reason(
         for name in asked
         if table[name].min() > asked[name]
     ]
-    about = f"no theta fits {horizon} rounds of {feedback.name} feedback into the budgets. "
+    about = f"no theta fits {horizon} rounds of {feedback.kind} feedback into the budgets. "
     if short:
         return about + "; ".join(short) + ". Raise it, or choose a shorter horizon or another feedback."
     ranges = [

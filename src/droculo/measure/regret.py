@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from droculo.engine import History
 from droculo.expect import expect
 from droculo.measure.sampling import Drawn, Sample, check, draw
-from droculo.pictures import axes, band, tidy_frame
+from droculo.plotting import axes, band, tidy_frame
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
 

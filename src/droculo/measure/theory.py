@@ -64,7 +64,7 @@ def guarantee(
     """
     expect(network, (Network, type(None)), "network", "Pass droculo.networks.from_graph(graph), or leave it out.")
     row = look_up(setting.linearization, feedback, theta)
-    plan = schedule(setting, feedback, row, horizon=horizon, theta=theta, scales=scales or Scales.theorem())
+    plan = schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales or Scales.theorem())
     return Guarantee(
         exponents=exponents(row, feedback, theta),
         schedule=plan,
@@ -92,7 +92,7 @@ def costs(setting: Setting, feedback: Feedback, plan: Schedule) -> Costs:
     slots = math.ceil(plan.horizon / plan.slot)
     return Costs(
         exchanges=plan.exchanges,
-        queries=slots * (2 if feedback.name == "two-point" else 1),
+        queries=slots * max(1, feedback.kind.values),
         loo_calls=plan.exchanges * per_block,
     )
 

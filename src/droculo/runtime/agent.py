@@ -14,9 +14,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.algorithms import Algorithm, SlotPlay
-from droculo.algorithms.base import Silent
-from droculo.engine.block import Keys
+from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay, message_bytes
+from droculo.algorithms.contract import SilentPorts
+from droculo.engine.block import RunKeys
 from droculo.engine.compiling import program
 from droculo.engine.fingerprint import fingerprint
 from droculo.engine.inputs import as_keys, cast
@@ -90,7 +90,7 @@ class Agent:
             self.algorithm = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), algorithm)
             self._network = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), network)
             self._cable = CompiledLinks.of(self.place, self.wire)
-            self._keys = jax.jit(Keys.of)(keys[0])
+            self._keys = jax.jit(RunKeys.of)(keys[0])
             self._key = self._keys.of_agent(jnp.asarray(me))
             self.state = jax.tree.map(jnp.asarray, self.algorithm.init())
             layout = layout_of(algorithm, self.place)
@@ -166,7 +166,7 @@ class Agent:
         return ProcessRun(self.place, tuple(self.journal.entries), self.transport.meter, took, self.journal.layout)
 
     def close(self) -> None:
-        """ProcessRun from the neighbours."""
+        """Leave the neighbours."""
         self.transport.close()
         self.journal.close()
 
@@ -192,8 +192,8 @@ class Agent:
                 raise ValueError(f"round {self.round} asked at a query, and got no answer.")
             return []
         given = np.asarray(response, np.float64)
-        one = (d,) if self.algorithm.order == 1 else ()
-        what = f"a gradient of {d} numbers" if self.algorithm.order == 1 else "one value, and no gradient"
+        one = (d,) if self.algorithm.feedback.order == 1 else ()
+        what = f"a gradient of {d} numbers" if self.algorithm.feedback.order == 1 else "one value, and no gradient"
         if given.shape not in ([one, (1, *one)] if number == 1 else [(number, *one)]):
             raise ValueError(
                 f"the feedback of this agent is {what} for each of {number} question(s); got an array of shape {given.shape}."
@@ -207,21 +207,21 @@ class Agent:
         length = self._length()
         start = jnp.asarray(0)
         played = _jitted(_plays)(self.algorithm, self.state, start, self._key, length)
-        nothing = Silent().ask(played, self.algorithm.order)
+        nothing = SilentPorts().ask(played, self.algorithm.feedback.order)
         share = _jitted(_hears)(self.algorithm, self.state, start, self._key, length, nothing)
         lowered: Any = _jitted(_moves)
         self._update = lowered.lower(*self._moving(share)).compile()
         blocks = -(-self.algorithm.horizon // (self.algorithm.block * self.algorithm.slot))
-        self.transport.largest = 8 * self.algorithm.payload
+        self.transport.largest = message_bytes(self.algorithm)
         block, self.state = meet(self.transport, self.journal, self.algorithm, self.state, blocks)
         self.round = block * self.algorithm.block * self.algorithm.slot
 
     def _moving(self, total: Any) -> tuple[Any, ...]:
         block = jnp.asarray((self.round - 1) // (self.algorithm.block * self.algorithm.slot))
-        return self.algorithm, self._network, self._cable, self._keys.network, block, self.state, total
+        return self.algorithm, self._network, self._cable, self._keys.network, self._key, block, self.state, total
 
     def _end_slot(self) -> None:
-        given = jnp.asarray(np.stack([self._answers[k] for k in range(len(self._answers))]))
+        given = Answers(jnp.asarray(np.stack([self._answers[k] for k in range(len(self._answers))])))
         share = _jitted(_hears)(self.algorithm, self.state, jnp.asarray(self._start), self._key, self._length(), given)
         self._total = share if self._total is None else jax.tree.map(jnp.add, self._total, share)
         self._played = None
@@ -248,25 +248,25 @@ def _jitted(function: Any) -> Any:
 class _Given(NamedTuple):
     """A world that has answered already."""
 
-    answers: Array
+    answers: Answers
 
-    def ask(self, played: SlotPlay, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Answers:
         return self.answers
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         return tree
 
 
-def _plays(algorithm: Algorithm, state: Any, start: Array, key: Array, length: int) -> SlotPlay:
-    return algorithm.play(Silent(), state, start, length, key)[1]
+def _plays(algorithm: Algorithm, state: Any, start: Array, keys: Keys, length: int) -> SlotPlay:
+    return algorithm.play(SilentPorts(), state, algorithm.slot_at(start, length, keys))[1]
 
 
-def _hears(algorithm: Algorithm, state: Any, start: Array, key: Array, length: int, answers: Array) -> Any:
-    return algorithm.play(_Given(answers), state, start, length, key)[0]
+def _hears(algorithm: Algorithm, state: Any, start: Array, keys: Keys, length: int, answers: Answers) -> Any:
+    return algorithm.play(_Given(answers), state, algorithm.slot_at(start, length, keys))[0]
 
 
-class _Talking(NamedTuple):
-    """The one port that a move needs."""
+class _UpdatePorts(NamedTuple):
+    """The one port that an update needs."""
 
     algorithm: Algorithm
     network: Network
@@ -274,18 +274,27 @@ class _Talking(NamedTuple):
     key: Array
     block: Array
 
-    def ask(self, played: SlotPlay, order: int) -> Array:
-        raise RuntimeError("an agent asks while it plays, not while it moves")
+    def ask(self, played: SlotPlay, order: int) -> Answers:
+        raise RuntimeError("update() must not call ports.ask()")
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         return mix(self.algorithm, self.network, self.cable, self.key, self.block, tree, index)
 
 
 def _moves(
-    algorithm: Algorithm, network: Network, cable: CompiledLinks, key: Array, block: Array, state: Any, total: Any
+    algorithm: Algorithm,
+    network: Network,
+    cable: CompiledLinks,
+    key: Array,
+    keys: Keys,
+    block: Array,
+    state: Any,
+    total: Any,
 ) -> tuple[Any, Any]:
+    first = block * algorithm.block * algorithm.slot
+
     def one(state: Any, total: Any) -> tuple[Any, Any]:
-        return algorithm.update(_Talking(algorithm, network, cable, key, block), state, total)
+        return algorithm.update(_UpdatePorts(algorithm, network, cable, key, block), state, total, keys.fold_in(first))
 
     alone = jax.tree.map(lambda leaf: leaf[None], (state, total))
     new, spent = jax.vmap(one)(*alone)

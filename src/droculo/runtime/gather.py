@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm
 from droculo.engine import Record, Trajectory
+from droculo.engine.costs import COUNTED, CostCurve, Ledger
 from droculo.engine.plan import pieces, questions
-from droculo.engine.record import CostCurve, Ledger
 from droculo.precision import double
-from droculo.runtime.journal import COSTS
 from droculo.runtime.part import ProcessRun
 
 
@@ -53,7 +52,7 @@ def gather(
     length = algorithm.block * algorithm.slot
     blocks = -(-rounds // length)
     _check_recorded(parts, blocks, length, rounds, record.every)
-    costs = np.zeros((blocks, len(COSTS), len(agents)), np.int64)
+    costs = np.zeros((blocks, len(COUNTED), len(agents)), np.int64)
     played = np.zeros((blocks, len(agents)), np.int64)
     for part in parts:
         for entry in part.entries:
@@ -63,7 +62,7 @@ def gather(
     so_far = np.cumsum(costs, axis=0)[-(-ends // length) - 1]
     lengths = np.minimum(length, rounds - np.arange(blocks) * length)
     recorded, actions, decisions = _plays(algorithm, parts, rounds, record.every, len(agents))
-    name = {cost: so_far[:, place] for place, cost in enumerate(COSTS)}
+    name = {cost: so_far[:, place] for place, cost in enumerate(COUNTED)}
     ledger = _ledger(algorithm, {cost: curve[-1] for cost, curve in name.items()}, played, lengths, parts)
     trajectory = Trajectory(
         horizon=rounds,
@@ -73,7 +72,7 @@ def gather(
         agents=np.arange(len(agents)),
         states=None,
         ledger=ledger,
-        spending=CostCurve(ends, *(name[cost] for cost in ("messages", "loo_calls", "projections", "separations"))),
+        spending=CostCurve(ends, name),
     )
     missed = (lengths[:, None] * (1 - played)).sum(axis=0)
     return GatheredRun(trajectory, Faults(missed, *_links(parts), _refused(parts)))
@@ -98,19 +97,8 @@ def _ledger(
     slots = -(-lengths // algorithm.slot)
     with double():
         asked = (slots[:, None] * played).sum(axis=0) * questions(algorithm)
-    itemsize = np.dtype(parts[0].layout.dtype).itemsize
-    return Ledger(
-        exchanges=played.sum(axis=0) * algorithm.exchanges,
-        messages=total["messages"],
-        bytes=total["messages"] * algorithm.payload * itemsize,
-        loo_calls=total["loo_calls"],
-        gradient_queries=asked * (algorithm.order == 1),
-        value_queries=asked * (algorithm.order == 0),
-        not_converged=total["not_converged"],
-        projections=total["projections"],
-        separations=total["separations"],
-        seconds=max(part.seconds for part in parts),
-    )
+    seconds = max(part.seconds for part in parts)
+    return Ledger.of(algorithm, total, played.sum(axis=0), asked, parts[0].layout.dtype, seconds)
 
 
 def _plays(

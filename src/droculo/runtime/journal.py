@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-COSTS = ("messages", "loo_calls", "not_converged", "projections", "separations")
+from droculo.engine.costs import COUNTED
+
 _HEAD = struct.Struct("<QI")  # length and checksum of what follows
 
 
@@ -25,7 +26,7 @@ class Entry(NamedTuple):
     rounds: NDArray[np.int64]  # (R,): those recorded
     actions: NDArray  # (R, B, d)
     decisions: NDArray  # (B, d)
-    costs: NDArray[np.int64]  # (5, B): COSTS
+    costs: NDArray[np.int64]  # (c, B): COUNTED
     counted: NDArray[np.int8]  # (exchanges, neighbours): 1 the link counted, 0 it failed, -1 it had no business
 
 
@@ -63,7 +64,7 @@ class Layout:
         block, rounds = (int(n) for n in np.frombuffer(data, np.int64, 2))
         shapes: list[tuple[Any, tuple[int, ...]]] = [
             (np.int64, (rounds,)), (self.dtype, (rounds, self.agents, self.dim)), (self.dtype, (self.agents, self.dim)),
-            (np.int64, (len(COSTS), self.agents)), (np.int8, (self.exchanges, self.neighbours)),
+            (np.int64, (len(COUNTED), self.agents)), (np.int8, (self.exchanges, self.neighbours)),
         ]  # fmt: skip
         parts, at = [], 16
         for dtype, shape in shapes:

@@ -14,8 +14,8 @@ from jax.experimental import io_callback
 from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
-from droculo.algorithms import Algorithm, OracleCalls, SlotPlay
-from droculo.engine.block import Kept, Keys, Shape, World, answers, keep_block, play_block
+from droculo.algorithms import Algorithm, Answers, OracleCalls, SlotPlay
+from droculo.engine.block import Kept, RunKeys, Shape, World, answers, keep_block, play_block
 from droculo.networks import Network
 from droculo.networks.links import Links, at
 from droculo.runtime.places import Partition
@@ -49,10 +49,10 @@ class WiredPorts(eqx.Module):
     world: World
     cable: CompiledLinks
     agent: Array
-    keys: Keys
+    keys: RunKeys
     block: Array
 
-    def ask(self, played: SlotPlay, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Answers:
         return answers(self.world.problem, self.agent, jax.random.fold_in(self.keys.noise, self.agent), played, order)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
@@ -130,7 +130,7 @@ def live(
     world: World, cable: CompiledLinks, shape: Shape, states: Any, key: Array, first: Array
 ) -> tuple[Any, OracleCalls, Kept | None]:
     """One block of all agents of a process, from round `first` on."""
-    keys = Keys.of(key)
+    keys = RunKeys.of(key)
     block = first // (world.algorithm.block * world.algorithm.slot)
 
     def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
@@ -138,7 +138,7 @@ def live(
         own = keys.of_agent(agent)
         total, seen = play_block(world, shape, ports, state, first, own)
         kept = keep_block(world, shape, ports, state, first, own, seen)
-        state, spent = world.algorithm.update(ports, state, total)
+        state, spent = world.algorithm.update(ports, state, total, own.fold_in(first))
         return state, spent, kept
 
     return jax.vmap(one)(world.agents, states)

@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.algorithms import Algorithm
+from droculo.algorithms import Algorithm, message_bytes, message_size
 from droculo.engine import Record
 from droculo.engine.block import Kept, World, begin
 from droculo.engine.compiling import is_short
@@ -33,7 +33,7 @@ from droculo.engine.plan import Plan
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
-from droculo.runtime.journal import COSTS, Entry, Journal, Layout
+from droculo.runtime.journal import Entry, Journal, Layout
 from droculo.runtime.kernel import CompiledLinks
 from droculo.runtime.places import Partition, digest_of
 from droculo.runtime.step import Step
@@ -202,10 +202,10 @@ def _check_sizes(algorithm: Algorithm, place: Partition, transport: Transport, r
     if kind == np.float32 and numbers >= 2**31:
         raise ValueError(f"in single precision a run has fewer than 2^31 exchanges; got {numbers}. Use dtype=float64.")
     rows = max(len(place.agents), len(place.elsewhere))
-    transport.largest = rows * algorithm.payload * kind.itemsize
+    transport.largest = rows * message_bytes(algorithm, kind)
     if transport.limit is not None and transport.largest > transport.limit:
         raise ValueError(
-            f"a frame may have to carry {transport.largest} bytes ({rows} agents of {algorithm.payload} numbers), and this "
+            f"a frame may have to carry {transport.largest} bytes ({rows} agents of {message_size(algorithm)} numbers), and this "
             f"transport carries at most {transport.limit}. Spread the agents over more processes."
         )
 
@@ -220,7 +220,7 @@ def entry_of(
     layout: Layout,
 ) -> Entry:
     """A block for the journal: what was played, and what it cost."""
-    costs = np.stack([wire.messages, *(np.asarray(getattr(spent, name)) for name in COSTS[1:])]).astype(np.int64)
+    costs = np.stack([wire.messages, *(np.asarray(cost) for cost in vars(spent).values())]).astype(np.int64)
     counted = np.asarray(wire.counted, np.int8).reshape(layout.exchanges, layout.neighbours)
     return Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from jax import Array
 
 from droculo.algorithms import Anytime
+from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
 from droculo.engine.inputs import as_keys
-from droculo.engine.record import CostCurve, Ledger, Record, Trajectory
+from droculo.engine.record import Record, Trajectory
 from droculo.networks import Network
 from droculo.problems import Problem, Shifted
 from droculo.simulator.checkpoint import Checkpoint
@@ -58,7 +59,7 @@ def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
         pieces = [getattr(part, name) for part in parts]
         return None if pieces[0] is None else np.concatenate(pieces, axis=-4 if name == "queries" else -3)
 
-    costs = {field.name: sum(getattr(part.ledger, field.name) for part in parts) for field in fields(Ledger)}
+    counts = {name: np.sum([part.ledger.counts[name] for part in parts], axis=0) for name in COSTS}
     return Trajectory(
         horizon=horizon,
         rounds=np.concatenate([part.rounds for part in parts]),
@@ -67,7 +68,7 @@ def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
         queries=along_rounds("queries"),
         agents=parts[0].agents,
         states=parts[-1].states,
-        ledger=Ledger(**costs),
+        ledger=Ledger(counts, sum(part.ledger.seconds for part in parts)),
         spending=_spending(parts),
     )
 
@@ -80,9 +81,8 @@ def _spending(parts: Sequence[Trajectory]) -> CostCurve:
         """Every phase counts from where the phases before it ended."""
         pieces: list[Any] = []
         for part in parts:
-            own = getattr(part.spending, name)
+            own = part.spending.counts[name]
             pieces.append(own + pieces[-1][..., -1:, :] if pieces else own)
         return np.concatenate(pieces, axis=-2)
 
-    names = [field.name for field in fields(CostCurve)[1:]]
-    return CostCurve(rounds, **{name: so_far(name) for name in names})
+    return CostCurve(rounds, {name: so_far(name) for name in COUNTED})

@@ -16,6 +16,7 @@ from tqdm import tqdm
 from droculo.algorithms import Algorithm, Anytime
 from droculo.engine.block import World, begin
 from droculo.engine.compiling import is_short, program
+from droculo.engine.costs import COUNTED, CostCurve, Ledger
 from droculo.engine.fingerprint import fingerprint
 from droculo.engine.inputs import (
     as_identities,
@@ -29,7 +30,7 @@ from droculo.engine.inputs import (
 )
 from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.engine.plan import Piece, pieces, questions
-from droculo.engine.record import CostCurve, Ledger, Record, Trajectory
+from droculo.engine.record import Record, Trajectory
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -196,23 +197,10 @@ def _assemble(
         return unbatch(np.cumsum(np.stack([s[name] for s in saved], axis=1), axis=1))
 
     rounds = int(ends[-1])
-    length = algorithm.block * algorithm.slot
-    same = np.ones_like(total("messages"))
-    exchanges = -(-rounds // length) * algorithm.exchanges * same
-    slots = -(-rounds // algorithm.slot)
-    queries = slots * questions(algorithm) * same
-    ledger = Ledger(
-        exchanges=exchanges,
-        messages=total("messages"),
-        bytes=total("messages") * algorithm.payload * kind.itemsize,
-        loo_calls=total("loo_calls"),
-        gradient_queries=queries * (algorithm.order == 1),
-        value_queries=queries * (algorithm.order == 0),
-        not_converged=total("not_converged"),
-        projections=total("projections"),
-        separations=total("separations"),
-        seconds=seconds,
-    )
+    blocks = -(-rounds // (algorithm.block * algorithm.slot))
+    asked = -(-rounds // algorithm.slot) * questions(algorithm)
+    counted = {name: total(name) for name in COUNTED}
+    ledger = Ledger.of(algorithm, counted, blocks, asked, kind, seconds)
     return Trajectory(
         horizon=rounds,
         rounds=np.concatenate([s["rounds"] for s in saved]) if record.every else np.zeros(0, np.int64),
@@ -222,5 +210,5 @@ def _assemble(
         agents=identities,
         states=jax.tree.map(unbatch, states),
         ledger=ledger,
-        spending=CostCurve(ends, so_far("messages"), so_far("loo_calls"), so_far("projections"), so_far("separations")),
+        spending=CostCurve(ends, {name: so_far(name) for name in COUNTED}),
     )

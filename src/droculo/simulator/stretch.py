@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from droculo.algorithms import OracleCalls, SlotPlay
-from droculo.engine.block import Kept, Keys, Shape, World, answers, keep_block, play_block
+from droculo.algorithms import Answers, Keys, OracleCalls, SlotPlay
+from droculo.engine.block import Kept, RunKeys, Shape, World, answers, keep_block, play_block
 
 AXIS = "agents"
 
@@ -31,7 +31,7 @@ class SimulatedPorts(eqx.Module):
     noise_key: Array
     block: Array
 
-    def ask(self, played: SlotPlay, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Answers:
         return answers(self.world.problem, self.agent, self.noise_key, played, order)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
@@ -59,19 +59,19 @@ def _blocks(
 ) -> tuple[Any, Bill, Kept | None]:
     rounds = shape.slots * world.algorithm.slot + shape.short
     full = world.algorithm.block * world.algorithm.slot
-    run = Keys.of(key)
+    run = RunKeys.of(key)
     keys = jax.vmap(run.of_agent)(world.agents)
 
     def one(first: Array, states: Any, moves: bool = True) -> tuple[Any, Bill | None, Kept | None]:
         block = first // full
 
-        def live(agent: Array, key: Array, state: Any) -> tuple[Any, Any, Kept | None]:
+        def live(agent: Array, keys: Keys, state: Any) -> tuple[Any, Any, Kept | None]:
             ports = SimulatedPorts(world, agent, run.network, jax.random.fold_in(run.noise, agent), block)
-            total, seen = play_block(world, shape, ports, state, first, key)
-            kept = keep_block(world, shape, ports, state, first, key, seen)
+            total, seen = play_block(world, shape, ports, state, first, keys)
+            kept = keep_block(world, shape, ports, state, first, keys, seen)
             if not moves:
                 return None, None, kept
-            state, spent = world.algorithm.update(ports, state, total)
+            state, spent = world.algorithm.update(ports, state, total, keys.fold_in(first))
             return state, spent, kept
 
         new, spent, kept = jax.vmap(live, axis_name=AXIS)(world.agents, keys, states)
@@ -89,7 +89,7 @@ def _blocks(
     buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
     nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
     return jax.lax.fori_loop(
-        0, count, body, (states, Bill(nothing, OracleCalls(nothing, nothing, nothing, nothing)), buffers)
+        0, count, body, (states, Bill(nothing, jax.tree.map(lambda _: nothing, OracleCalls())), buffers)
     )
 
 

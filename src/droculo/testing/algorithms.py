@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms import Algorithm, SlotPlay
+from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay, message_size
+from droculo.algorithms.contract import SilentPorts
 from droculo.engine import Record, Trajectory
 from droculo.linearizations import Bounds
 from droculo.networks import Fixed, Network, from_graph, from_matrix, ring, single
@@ -31,7 +32,7 @@ def check_algorithm(
 
     Every action and query lies in K; changing f from round s on changes no action up to s; the same key gives the same
     run bit for bit; renaming the agents permutes the run; identical agents equal the run of one agent alone; states
-    keep their types; exchanges, payload, questions and LOO calls are those really made; what is sent is credible.
+    keep their types; exchanges, messages, questions and LOO calls are those really made; what is sent is credible.
     """
     rng = np.random.default_rng(seed)
     run = _run(problem, algorithm, network, key)
@@ -127,8 +128,9 @@ def _check_identical(problem: Problem, algorithm: Algorithm, network: Network, k
 
 def _check_types(algorithm: Algorithm) -> None:
     def block(state: Any) -> Any:
-        share, _ = algorithm.play(_Watching(None), state, jnp.zeros((), int), algorithm.slot, jax.random.key(0))
-        return algorithm.update(_Watching(None), state, share)[0]
+        slot = algorithm.slot_at(jnp.zeros((), int), algorithm.slot, _keys(0))
+        share, _ = algorithm.play(_Watching(None), state, slot)
+        return algorithm.update(_Watching(None), state, share, _keys(1))[0]
 
     before = jax.eval_shape(algorithm.init)
     after = jax.eval_shape(block, before)
@@ -136,6 +138,10 @@ def _check_types(algorithm: Algorithm) -> None:
     assert kinds == [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(after)], (
         "an update changes the state's types."
     )
+
+
+def _keys(number: int) -> Keys:
+    return Keys(jax.random.key(number), jax.random.key(number))
 
 
 class _Watching:
@@ -147,15 +153,16 @@ class _Watching:
         self.asked = 0
         self.sent: list[int] = []
 
-    def ask(self, played: SlotPlay, order: int) -> Array:
+    def ask(self, played: SlotPlay, order: int) -> Answers:
         self.asked += played.points.shape[0]
         if self.problem is None:
-            return jnp.zeros_like(played.points) if order == 1 else jnp.zeros(len(played.points), played.points.dtype)
+            return SilentPorts().ask(played, order)
         answers = [
             self.problem.answer(jnp.asarray(0), t, x, order, jax.random.key(0))
             for t, x in zip(played.rounds, played.points, strict=True)
         ]
-        return jnp.stack(answers)
+        earned = None if played.earned is None else jnp.zeros(len(played.actions))
+        return Answers(jnp.stack(answers), earned)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         self.sent.append(sum(leaf.size for leaf in jax.tree.leaves(tree)))
@@ -174,10 +181,10 @@ def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
     with jax.disable_jit():
         for block in range(UPDATES):
             start = jnp.asarray(block * algorithm.block * algorithm.slot)
-            share, played = counted.play(ports, state, start, algorithm.slot, jax.random.key(block))
+            share, played = counted.play(ports, state, algorithm.slot_at(start, algorithm.slot, _keys(block)))
             # The other slots of the block would ask as often; their shares are not needed to count.
             scaled = jax.tree.map(lambda leaf: algorithm.block * leaf, share)
-            state, spent = counted.update(ports, state, scaled)
+            state, spent = counted.update(ports, state, scaled, _keys(block))
             bill = (spent.loo_calls, spent.projections, spent.separations)
             said = [total + int(more) for total, more in zip(said, bill, strict=True)]
             assert played.actions.shape == (algorithm.slot, problem.set.dim), "a slot has one action for each round."
@@ -186,6 +193,6 @@ def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
     assert len(ports.sent) == UPDATES * algorithm.exchanges, (
         f"the algorithm declares {algorithm.exchanges} exchanges an update; {UPDATES} updates made {len(ports.sent)}."
     )
-    assert set(ports.sent) == {algorithm.payload}, (
-        f"the algorithm declares a payload of {algorithm.payload} numbers and sent {ports.sent}."
+    assert set(ports.sent) == {message_size(algorithm)}, (
+        f"the algorithm declares messages of {message_size(algorithm)} numbers and sent {ports.sent}."
     )

@@ -1,0 +1,164 @@
+"""Checks of the parts of DROCULO: draws, step rules and exchanges keep the contracts that its guarantees rest on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from droculo.algorithms import Draws, Exchange, Keys, Slot, StepRule
+from droculo.feedback import OnePoint, Signal
+from droculo.networks import Network, from_graph, ring
+from droculo.precision import double
+from droculo.sets import Box
+
+#: slots whose draws are looked at
+DRAWS = 4096
+AXIS = "agents"
+
+
+def check_draws(draws: Draws, /, *, signal: Signal | None = None, dim: int = 5, slot: int = 4, seed: int = 0) -> None:
+    """Raise an AssertionError, in a full sentence, for the first promise that is broken.
+
+    u is uniform, the query round is uniform over the slot, directions have mean zero and the second moments of the
+    sphere, all of them at every place in the block; the same slot gives the same draw; the state keeps its types.
+    """
+    with double():
+        signal = signal or OnePoint().prepare(Box(np.zeros(dim), np.ones(dim)), 0.1)
+        state = draws.init(dim, np.dtype(np.float64))
+        block = 6
+        for index in (0, 1, block - 1):
+            found = jax.vmap(
+                lambda key, index=index: draws.draw(
+                    signal, _slot(key, index, block, slot), dim, np.dtype(np.float64), state
+                )
+            )(jax.random.split(jax.random.key(seed), DRAWS))
+            _check_uniform(np.asarray(found.u), f"u in slot {index}")
+            when = np.bincount(np.asarray(found.when), minlength=slot)
+            assert len(when) == slot, f"the query round of slot {index} must lie in 0..{slot - 1}."
+            worst = np.max(np.abs(when / DRAWS - 1 / slot))
+            assert worst <= 4 / np.sqrt(DRAWS), f"the query round of slot {index} is not uniform: off by {worst:.3f}."
+            _check_directions(np.asarray(found.v), signal, index)
+        one = _slot(jax.random.key(seed), 1, block, slot)
+        twice = [draws.draw(signal, one, dim, np.dtype(np.float64), state) for _ in range(2)]
+        assert all(map(np.array_equal, *map(jax.tree.leaves, twice))), "the same slot must have the same draw."
+        _check_same_types(state, draws.next(state, one.keys), "next()")
+
+
+def _slot(key: Array, index: int, block: int, length: int) -> Slot:
+    start = jnp.asarray(3 * block * length)
+    return Slot(start + index * length, start, jnp.asarray(index), jnp.asarray(block), Keys(key, key), length, length)
+
+
+def _check_uniform(u: np.ndarray, what: str) -> None:
+    assert np.all((u >= 0) & (u <= 1)), f"{what} must lie in [0, 1]."
+    gap = np.max(np.abs(np.sort(u) - (np.arange(len(u)) + 0.5) / len(u)))
+    assert gap <= 2 / np.sqrt(len(u)), f"{what} is not uniform: its distribution is off by {gap:.3f}."
+
+
+def _check_directions(v: np.ndarray, signal: Signal, index: int) -> None:
+    expected = np.asarray(
+        jax.vmap(lambda key: signal.draw(key, v.shape[1], np.dtype(np.float64)))(
+            jax.random.split(jax.random.key(1), DRAWS)
+        )
+    )
+    scale = max(float(np.abs(expected).max()), 1e-12)
+    mean = np.max(np.abs(v.mean(axis=0))) / scale
+    assert mean <= 5 / np.sqrt(DRAWS), f"directions of slot {index} have mean {mean:.3f}: the estimate is biased."
+    moments = np.max(np.abs(v.T @ v - expected.T @ expected)) / DRAWS / scale**2
+    assert moments <= 8 / np.sqrt(DRAWS), f"second moments of the directions of slot {index} are off by {moments:.3f}."
+
+
+def check_steps(steps: StepRule, /, *, dim: int = 5, blocks: int = 20, seed: int = 0) -> None:
+    """Raise an AssertionError, in a full sentence, for the first promise that is broken.
+
+    Step sizes are positive and finite, for signals of all lengths and for a signal of zero; what is said has the shapes
+    of `message`; the state keeps its types; the rule can be compiled and gives the same.
+    """
+    with double():
+        rng = np.random.default_rng(seed)
+        y = jnp.asarray(rng.standard_normal(dim))
+        state = steps.init(y)
+        step = jax.jit(steps.step)
+        for block in range(blocks):
+            said = steps.say(state)
+            shapes = [leaf.shape for leaf in jax.tree.leaves(said)]
+            assert shapes == [leaf.shape for leaf in jax.tree.leaves(steps.message)], (
+                f"the rule says arrays of shapes {shapes}, and its message declares others."
+            )
+            length = 0.0 if block == blocks // 2 else 10.0 ** rng.integers(-6, 7)
+            signal = jnp.asarray(length * rng.standard_normal(dim))
+            mixed = y + jnp.asarray(0.1 * rng.standard_normal(dim))
+            eta, new = step(signal, y, mixed, said, state)
+            plain = steps.step(signal, y, mixed, said, state)[0]
+            assert np.all(np.isfinite(eta) & (np.asarray(eta) > 0)), (
+                f"the step size of block {block} must be positive and finite; got {eta}."
+            )
+            assert np.allclose(eta, plain, rtol=1e-9), "the compiled rule gives another step size."
+            _check_same_types(state, new, "step()")
+            y, state = mixed + eta * signal / max(float(jnp.linalg.norm(eta * signal)), 1.0), new
+
+
+def check_exchange(
+    exchange: Exchange, /, *, network: Network | None = None, dim: int = 5, rounds: int = 60, seed: int = 0
+) -> None:
+    """Raise an AssertionError, in a full sentence, for the first promise that is broken.
+
+    The network average of y stays what it was, disagreement shrinks over `rounds` exchanges, each makes one call of
+    `ports.mix` with what `message` declares, what is sent is credible, and the state keeps its types.
+    """
+    network = network or from_graph(ring(6))
+    with double():
+        rng = np.random.default_rng(seed)
+        domain = Box(-10 * np.ones(dim), 10 * np.ones(dim))
+        y = jnp.asarray(rng.uniform(-1, 1, (network.n_agents, dim)))
+        state = jax.vmap(exchange.init)(y)
+        declared = [leaf.shape for leaf in jax.tree.leaves(exchange.message(dim, ()))]
+        before = y
+        for number in range(rounds):
+            ports = _GossipPorts(network, number)
+            mixed = jax.vmap(lambda y, state, ports=ports: exchange.mix(ports, y, y, (), state), axis_name=AXIS)(
+                y, state
+            )
+            assert len(ports.sent) == 1, f"an exchange calls ports.mix once; it did so {len(ports.sent)} times."
+            shapes = [leaf.shape for leaf in jax.tree.leaves(ports.sent[0])]
+            assert shapes == declared, f"the exchange sent arrays of shapes {shapes} and declares {declared}."
+            drift = np.max(np.abs(np.mean(mixed.y, axis=0) - np.mean(y, axis=0)))
+            assert drift <= 1e-10, f"exchange {number} moved the network average of y by {drift:g}."
+            assert exchange.credible(
+                jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), ports.sent[0]), domain, jnp.ones(())
+            ), "the exchange would not believe what an agent at the center of the set sends."
+            _check_same_types(state, mixed.state, "mix()")
+            y, state = mixed.y, mixed.state
+        spread = [float(jnp.linalg.norm(z - jnp.mean(z, axis=0))) for z in (before, y)]
+        assert spread[1] <= 0.5 * spread[0], f"{rounds} exchanges left disagreement {spread[1]:.3g} of {spread[0]:.3g}."
+
+
+class _GossipPorts:
+    """Ports inside a vmap over all agents of a network; they keep what was sent."""
+
+    def __init__(self, network: Network, number: int):
+        self.network = network
+        self.number = jnp.asarray(number)
+        self.sent: list[Any] = []
+
+    def ask(self, played: Any, order: int) -> Any:
+        raise AssertionError("an exchange must not call ports.ask().")
+
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        self.sent.append(jax.eval_shape(lambda tree: tree, tree))
+        up = jnp.ones(self.network.n_links)
+
+        def average(mine: Array) -> Array:
+            everyone = jax.lax.all_gather(mine, AXIS)
+            return self.network.mix(everyone, self.number, up)[jax.lax.axis_index(AXIS)]
+
+        return jax.tree.map(average, tree)
+
+
+def _check_same_types(before: Any, after: Any, what: str) -> None:
+    kinds = [[(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree)] for tree in (before, after)]
+    assert kinds[0] == kinds[1], f"{what} changes the types of the state: from {kinds[0]} to {kinds[1]}."
