@@ -17,9 +17,8 @@ from droculo.networks import Fixed, Network, from_graph, from_matrix, ring, sing
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.problems.wrapper import Wrapper
-from droculo.sets import Set
 from droculo.simulator import simulate
-from droculo.testing.oracles import _Counting
+from droculo.testing.counting import counting
 from droculo.testing.points import all_inside
 
 #: Updates that are run step by step to count what they cost.
@@ -175,14 +174,7 @@ class _Watching:
 
 def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
     """One agent, step by step without compilation, against what the algorithm says of itself."""
-    asked: list[int] = []
-    projected: list[int] = []
-    separated: list[int] = []
-    counted: Algorithm = jax.tree.map(
-        lambda leaf: _Counting(leaf, asked, projected, separated) if isinstance(leaf, Set) else leaf,
-        algorithm,
-        is_leaf=lambda leaf: isinstance(leaf, Set),
-    )
+    counted, counter = counting(algorithm)
     ports = _Watching(problem, judge=algorithm)
     state = counted.init()
     said = [0, 0, 0]
@@ -196,8 +188,7 @@ def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
             bill = (spent.loo_calls, spent.projections, spent.separations)
             said = [total + int(more) for total, more in zip(said, bill, strict=True)]
             assert played.actions.shape == (algorithm.slot, problem.set.dim), "a slot has one action for each round."
-    made = [len(asked), len(projected), len(separated)]
-    for what, claimed, really in zip(("LOO calls", "projections", "separations"), said, made, strict=True):
+    for what, claimed, really in zip(("LOO calls", "projections", "separations"), said, counter.take(), strict=True):
         assert claimed == really, f"the algorithm reports {claimed} {what} and made {really}."
     assert len(ports.sent) == UPDATES * algorithm.exchanges, (
         f"the algorithm declares {algorithm.exchanges} exchanges an update; {UPDATES} updates made {len(ports.sent)}."
