@@ -7,7 +7,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay, message_bytes
 from droculo.algorithms.contract import SilentPorts
+from droculo.engine.behaviour import behaviour_of_algorithm
 from droculo.engine.block import RunKeys
 from droculo.engine.compiling import program
 from droculo.engine.fingerprint import fingerprint
@@ -94,11 +94,10 @@ class Agent:
             self._key = self._keys.of_agent(jnp.asarray(me))
             self.state = jax.tree.map(jnp.asarray, self.algorithm.init())
             layout = layout_of(algorithm, self.place)
-            traced = eqx.filter_make_jaxpr(_plays)(
-                self.algorithm, self.state, jnp.asarray(0), self._key, algorithm.slot
-            )[0]
-            identity = fingerprint((algorithm, network, me, jax.random.key_data(keys)), program=traced)
-            self.journal = Journal(None if folder is None else Path(folder), layout, identity, self.place.reach + 2)
+            home = None if folder is None else Path(folder)
+            asked = (algorithm, network, me, keys)
+            identity = fingerprint() if home is None else fingerprint(asked, behaviour_of_algorithm(algorithm))
+            self.journal = Journal(home, layout, identity, self.place.reach + 2)
         transport.listener = self.journal.link
         self.round = 0
         self._played: SlotPlay | None = None

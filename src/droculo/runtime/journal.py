@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from droculo.engine.costs import COUNTED
+from droculo.engine.fingerprint import Fingerprint
 
 _HEAD = struct.Struct("<QI")  # length and checksum of what follows
 
@@ -85,7 +86,7 @@ class Journal:
     missing, and the run goes on from before them.
     """
 
-    def __init__(self, folder: Path | None, layout: Layout, identity: str, states: int):
+    def __init__(self, folder: Path | None, layout: Layout, identity: Fingerprint, states: int):
         self.folder = folder
         self.layout = layout
         self.states = states  # how many of the last states are kept
@@ -94,18 +95,17 @@ class Journal:
         if folder is None:
             return
         folder.mkdir(parents=True, exist_ok=True)
-        about = {"identity": identity, **layout.__dict__}
         owner = folder / "about.json"
         if owner.exists():
-            if json.loads(owner.read_text()) != about:
+            if not _is_of(owner, layout, identity):
                 raise ValueError(
-                    f"{folder} belongs to a run with another problem, algorithm, network, key, record or place, or to another "
-                    "version of droculo or JAX. Go on with the same ones, or name another folder."
+                    f"{folder} belongs to a run with another problem, algorithm, network, key, record or place, or to a "
+                    "version of droculo with other results. Go on with the same ones, or name another folder."
                 )
             self.entries = list(read_entries(folder, layout))
         else:
             half = owner.with_suffix(".part")
-            half.write_text(json.dumps(about))
+            half.write_text(json.dumps({"identity": identity.to_json(), **layout.__dict__}))
             half.replace(owner)
 
     def checkpoints(self) -> dict[int, NDArray[np.uint8]]:
@@ -157,6 +157,14 @@ class Journal:
         if self.folder is not None and hasattr(self, "_file"):
             os.close(self._file)
             del self._file
+
+
+def _is_of(owner: Path, layout: Layout, identity: Fingerprint) -> bool:
+    try:
+        about = json.loads(owner.read_text())
+        return Fingerprint.from_json(about.pop("identity")).matches(identity) and about == layout.__dict__
+    except (ValueError, KeyError):  # damaged, or of an earlier version
+        return False
 
 
 def read_entries(folder: Path, layout: Layout) -> Iterator[Entry]:

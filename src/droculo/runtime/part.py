@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm, message_bytes, message_size
 from droculo.engine import Record
+from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
 from droculo.engine.block import Kept, World, begin
 from droculo.engine.compiling import is_short
-from droculo.engine.fingerprint import fingerprint
+from droculo.engine.fingerprint import Fingerprint, fingerprint
 from droculo.engine.inputs import (
     as_identities,
     as_keys,
@@ -35,7 +36,7 @@ from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.runtime.journal import Entry, Journal, Layout
 from droculo.runtime.kernel import CompiledLinks
-from droculo.runtime.places import Partition, digest_of
+from droculo.runtime.places import Partition, identity_of
 from droculo.runtime.step import Step
 from droculo.runtime.transport import Meter, Transport
 from droculo.runtime.wire import NeighbourExchange
@@ -85,7 +86,7 @@ def run_process(
             f"the transport is that of process {transport.me} with neighbours {transport.neighbours}, and the place is "
             f"{place.me} with neighbours {place.neighbours}. Make it with place.me and place.neighbours."
         )
-    if place.network != digest_of(network):
+    if not place.network.matches(identity_of(network)):
         raise ValueError(
             f"the place of process {place.me} is one of another network. Make it with partition(network, ...)."
         )
@@ -110,12 +111,10 @@ def run_process(
         plan = Plan.of(algorithm, rounds, record)
         short = is_short(algorithm, network.n_agents) if quick is None else quick
         step = Step(world, cable, keys[0], short)
-        identity = (
-            ""
-            if folder is None
-            else _identity(problem, algorithm, network, place, keys, (rounds, identities, plan), step, states)
-        )
-        journal = Journal(None if folder is None else Path(folder), layout, identity, place.reach + 2)
+        home = None if folder is None else Path(folder)
+        asked = (rounds, record, str(kind), identities, keys)
+        identity = fingerprint() if home is None else _identity(problem, algorithm, network, place, asked)
+        journal = Journal(home, layout, identity, place.reach + 2)
         transport.listener = journal.link
         with wire.rehearsal():  # compile before the neighbours are met: nobody waits for a compiler
             for shape in plan.shapes():
@@ -182,18 +181,12 @@ def _restored(data: NDArray[np.uint8], states: Any) -> Any:
 
 
 def _identity(
-    problem: Problem,
-    algorithm: Algorithm,
-    network: Network,
-    place: Partition,
-    keys: Array,
-    plan: Any,
-    step: Step,
-    states: Any,
-) -> str:
-    """What a journal belongs to."""
-    numbers = (problem, algorithm, network, place.agents, place.elsewhere, jax.random.key_data(keys), plan)
-    return fingerprint(numbers, program=step.traced(plan[-1].shapes()[0], states))
+    problem: Problem, algorithm: Algorithm, network: Network, place: Partition, asked: tuple[Any, ...]
+) -> Fingerprint:
+    """What a journal belongs to. A process asks the functions of its own agents only."""
+    rounds, _, _, identities, _ = asked
+    seen = behaviour_of_problem(problem, identities[place.agents], rounds), behaviour_of_algorithm(algorithm)
+    return fingerprint(problem, algorithm, network, place.agents, place.elsewhere, asked, seen)
 
 
 def _check_sizes(algorithm: Algorithm, place: Partition, transport: Transport, rounds: int, kind: np.dtype) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from droculo.engine.fingerprint import Fingerprint, fingerprint
 from droculo.later import networkx as nx
 from droculo.networks import Edges, Network, Weights
 from droculo.networks.links import Links, pack
@@ -36,7 +36,7 @@ class Partition:
     neighbours: tuple[int, ...]
     elsewhere: Indices  # (H,): nodes that live in neighbours and have a link to here
     parts: tuple[LocalLinks, ...]  # one for each exchange of the network's cycle
-    network: bytes  # a digest of the network it is a place of
+    network: Fingerprint  # of the network it is a place of
     reach: int  # the longest way to another process: how many blocks this one can be ahead of the slowest
     links: Links  # the same for compiled code, stacked along a first axis
 
@@ -99,16 +99,13 @@ def partition(network: Network, homes: list[Indices], me: int) -> Partition:
         parts.append(LocalLinks(ids, local, leads_to, where[ours], where[theirs]))
         pieces.append(Weights(Edges(len(known), local), weights.weight[ids]))
     return Partition(
-        me, here, neighbours, elsewhere, tuple(parts), digest_of(network), _reach(cycle, home, me), pack(pieces)
+        me, here, neighbours, elsewhere, tuple(parts), identity_of(network), _reach(cycle, home, me), pack(pieces)
     )
 
 
-def digest_of(network: Network) -> bytes:
-    """What tells networks apart: who is linked to whom, when, and with which weight."""
-    digest = hashlib.sha256(str(network.n_agents).encode())
-    for weights in network.cycle:
-        digest.update(np.ascontiguousarray(weights.ends).tobytes() + np.ascontiguousarray(weights.weight).tobytes())
-    return digest.digest()
+def identity_of(network: Network) -> Fingerprint:
+    """What tells networks apart: which agents are linked, in which exchange, and with which weight."""
+    return fingerprint(network.n_agents, [(weights.ends, weights.weight) for weights in network.cycle])
 
 
 def _touching(weights: Weights, home: Indices, me: int) -> Indices:

@@ -35,10 +35,6 @@ class Step:
     def __call__(self, shape: Shape, states: Any, first: int) -> tuple[Any, Any, Kept | None]:
         return _compiled(self.small, shape, self.quick)(self.large, self.moving, states, np.int64(first))
 
-    def traced(self, shape: Shape, states: Any) -> Any:
-        bound = _bound(self.small.tree, shape)
-        return eqx.filter_make_jaxpr(bound)(self.large, self.moving, states, jnp.asarray(0))[0]
-
 
 class _Same:
     """A pytree that equals another with the same structure and the same numbers, bit for bit."""

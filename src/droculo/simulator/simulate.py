@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from droculo.algorithms import Algorithm, Anytime
+from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
 from droculo.engine.block import World, begin
 from droculo.engine.compiling import is_short, program
 from droculo.engine.costs import COUNTED, CostCurve, Ledger
@@ -105,10 +105,9 @@ def simulate(
         plan = pieces(algorithm, rounds, record)
         saved: list[dict[str, np.ndarray]] = []
         if checkpoint is not None:
-            given = (problem, algorithm, rounds, network, identities, jax.random.key_data(keys), record, str(kind))
-            first = (world, plan[0].shape, states, keys, jnp.asarray(0), jnp.asarray(1))
-            jaxpr = eqx.filter_make_jaxpr(stretch)(*first)[0]
-            identity = fingerprint(given, _behaviour(problem, identities), program=jaxpr)
+            given = (problem, algorithm, network, identities, keys, record, str(kind), [piece.rounds for piece in plan])
+            seen = behaviour_of_problem(problem, identities, rounds), behaviour_of_algorithm(algorithm)
+            identity = fingerprint(given, jax.tree.map(np.shape, states), seen)
             saved = checkpoint.load(identity, len(plan))
         if saved:
             structure = jax.tree.structure(states)
@@ -143,14 +142,6 @@ def simulate(
     ends = np.cumsum([piece.rounds for piece in plan])
     took = time.perf_counter() - began
     return _assemble(algorithm, ends, record, identities, states, saved, batched, kind, took)
-
-
-def _behaviour(problem: Problem, identities: NDArray[np.int64]) -> list[Array]:
-    """What oracle and functions answer at a few places: parts of them may live where no program shows what they do."""
-    directions = np.random.default_rng(0).standard_normal((3, problem.set.dim))
-    corners = [problem.set.argmax(jnp.asarray(c)) for c in directions]
-    asked = [(jnp.asarray(i), jnp.asarray(t)) for i in (identities[0], identities[-1]) for t in (0, 1)]
-    return corners + [problem.value(i, t, sum(corners[1:], corners[0]) / 3) for i, t in asked]
 
 
 def _to_host(bill: Any, kept: Any, piece: Piece) -> dict[str, np.ndarray]:
