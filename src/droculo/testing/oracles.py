@@ -75,7 +75,10 @@ class _Projector:
     def __call__(self, x0: Vector, y0: Vector, eps: float | np.floating) -> tuple[Projection, Vector]:
         out, bound = _run(self.oracle, self.set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps))
         said, made = int(np.sum(out.calls)), self.counter.take().loo_calls
-        assert said == made, f"the oracle reports {said} LOO calls and made {made}."
+        assert said == made, (
+            f"the oracle reports {said} LOO calls and made {made}. In a batched loop an agent that is done must send a zero "
+            "direction, which costs no solve: argmax(jnp.where(done, 0, direction))."
+        )
         return out, np.asarray(bound)
 
     def capped(self) -> _Projector:
