@@ -94,19 +94,6 @@ class SilentPorts:
         return tree
 
 
-def slack(dtype: Any, domain: Set) -> Array:
-    """How far rounding may carry a point out of K: well above it, well below any real mistake."""
-    return jnp.asarray(np.sqrt(np.finfo(dtype).eps) / 16, dtype) * jnp.maximum(1, domain.radius)
-
-
-def is_near(domain: Set, x: Array, distance: float | Array = 0.0) -> Array:
-    """Whether x can be a point at most so far from K: within the ball around it, and K where that can be told quickly."""
-    beyond = distance + slack(x.dtype, domain)
-    near = jnp.linalg.norm(x) <= domain.radius + beyond
-    # A point at this distance misses a constraint by a multiple of it, for a knapsack sqrt(d) times.
-    return near & domain.contains(x, beyond * np.sqrt(domain.dim)) if domain.has_fast_contains else near
-
-
 class Algorithm(eqx.Module):
     """One agent. No agent axis, no sockets, no counters, no clock.
 

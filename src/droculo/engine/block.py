@@ -11,10 +11,10 @@ from jax import Array
 from jax.experimental.layout import Layout, with_layout_constraint
 
 from droculo.algorithms import Algorithm, Answers, Keys, Ports, SlotPlay
-from droculo.algorithms.contract import slack
 from droculo.engine.record import Record
 from droculo.networks import Network
 from droculo.problems import Problem
+from droculo.sets.membership import slack
 
 
 class Shape(NamedTuple):

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from droculo.later import networkx as nx
 from droculo.sets.geometry import Geometry, Subspace, Vector, ZeroSums
 from droculo.sets.host import Host, HostSet
+from droculo.sets.vertices import Indices, Vertex
 
 Edge = tuple[Hashable, Hashable]
 
@@ -73,6 +74,9 @@ class Birkhoff(HostSet):
             down_closed=False,
         )
 
+    def vertex(self, direction: Array) -> Vertex:
+        return Indices.of(self.argmax(direction), self.n)
+
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         matrix = jnp.asarray(x).reshape(self.n, self.n)
         off = jnp.abs(jnp.stack([matrix.sum(axis=0), matrix.sum(axis=1)]) - 1)
@@ -116,6 +120,7 @@ class SpanningTrees(HostSet):
 
     host: Host = eqx.field(static=True)
     edges: tuple[Edge, ...] = eqx.field(static=True)
+    nodes: int = eqx.field(static=True)
     geometry: Geometry
 
     def __init__(self, graph: nx.Graph, *, center: ArrayLike | None = None, inner_radius: float | None = None):
@@ -142,6 +147,7 @@ class SpanningTrees(HostSet):
             if inner_radius is None:
                 inner_radius = _tree_radius(np.array(ends), blocks, center)
         self.host = _Kruskal(ends, len(number))
+        self.nodes = len(number)
         self.geometry = Geometry(
             dim=len(ends),
             radius=float(np.sqrt(len(number) - 1)),
@@ -151,6 +157,9 @@ class SpanningTrees(HostSet):
             contains_origin=False,
             down_closed=False,
         )
+
+    def vertex(self, direction: Array) -> Vertex:
+        return Indices.of(self.argmax(direction), self.nodes - 1)
 
 
 def _blocks(graph: nx.Graph, index: dict[Any, int]) -> Any:

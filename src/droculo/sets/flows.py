@@ -13,6 +13,7 @@ from jax import Array
 from droculo.later import networkx as nx
 from droculo.sets.geometry import Geometry, Span, Vector
 from droculo.sets.host import Host, HostSet
+from droculo.sets.vertices import Indices, Vertex
 
 Edge = tuple[Hashable, Hashable]
 
@@ -52,6 +53,7 @@ class Flows(HostSet):
 
     host: Host = eqx.field(static=True)
     edges: tuple[Edge, ...] = eqx.field(static=True)
+    longest: int = eqx.field(static=True)  # the number of edges of a longest path
     balance: Vector  # one row per node: what leaves it less what enters it
     supply: Vector
     geometry: Geometry
@@ -75,17 +77,21 @@ class Flows(HostSet):
         if space.dimension == 0:
             raise ValueError("Flows needs a choice of paths; got a graph with a single one: nothing is to decide.")
         self.host = _LongestPath(incoming, len(ends))
+        self.longest = int(self.host.solve(np.ones(len(ends))).sum())
         reach = np.linalg.norm(space.basis, axis=1)  # |P e_e|: how fast x_e = 0 comes nearer
         moving = reach > 1e-9
         self.geometry = Geometry(
             dim=len(ends),
-            radius=float(np.sqrt(self.host.solve(np.ones(len(ends))).sum())),
+            radius=float(np.sqrt(self.longest)),
             subspace=space,
             center=center,
             inner_radius=float(np.min(center[moving] / reach[moving])),
             contains_origin=False,
             down_closed=False,
         )
+
+    def vertex(self, direction: Array) -> Vertex:
+        return Indices.of(self.argmax(direction), self.longest)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         off = jnp.abs(self.balance @ jnp.asarray(x) - self.supply)

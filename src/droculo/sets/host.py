@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from droculo.sets.base import Set
+from droculo.sets.contract import Set
 from droculo.sets.geometry import Vector
 from droculo.sets.search import distance_by
 

@@ -11,7 +11,7 @@ import scipy
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.sets.base import Set
+from droculo.sets.contract import Set
 from droculo.sets.geometry import Full, Geometry, Span, Vector, check_ball
 from droculo.sets.host import Host, ask_holds
 from droculo.sets.search import least_sup_norm_by

@@ -13,7 +13,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.precision import double
-from droculo.sets.base import Set
+from droculo.sets.contract import Set
 from droculo.sets.geometry import Geometry, Subspace, Vector, check_ball, check_vector
 from droculo.sets.host import Host, ask, ask_holds
 

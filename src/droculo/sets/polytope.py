@@ -11,11 +11,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.sets.base import Cut
+from droculo.sets.contract import Cut
 from droculo.sets.geometry import Full, Geometry, Span, Subspace, Vector
 from droculo.sets.host import Host, HostSet, ask
 from droculo.sets.inequalities import inner_ball, least_max, tight_rows
-from droculo.sets.nearest_point import most_violated
+from droculo.sets.projections import most_violated
 from droculo.sets.quadratic_program import QuadraticProgram
 
 _SHARP, _USUAL = (

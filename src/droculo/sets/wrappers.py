@@ -9,8 +9,9 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.precision import double
-from droculo.sets.base import Cut, Set
+from droculo.sets.contract import Cut, Set
 from droculo.sets.geometry import Geometry, Joint, Vector
+from droculo.sets.vertices import Affine, Joined, Vertex
 
 
 class AffineImage(Set):
@@ -37,6 +38,9 @@ class AffineImage(Set):
 
     def argmax(self, direction: Array) -> Array:
         return (self.base.argmax(direction) * self.scale + self.offset).astype(direction.dtype)
+
+    def vertex(self, direction: Array) -> Vertex:
+        return Affine(self.base.vertex(direction), jnp.asarray(self.scale), jnp.asarray(self.offset))
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return self.base.contains((x - self.offset) / self.scale, jnp.asarray(tolerance / self.scale))
@@ -134,6 +138,9 @@ class Shrunk(Set):
     def argmax(self, direction: Array) -> Array:
         return self.image.argmax(direction)
 
+    def vertex(self, direction: Array) -> Vertex:
+        return self.image.vertex(direction)
+
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return self.image.contains(x, tolerance)
 
@@ -185,6 +192,10 @@ class Product(Set):
     def argmax(self, direction: Array) -> Array:
         pieces = jnp.split(direction, self.ends)
         return jnp.concatenate([p.argmax(piece) for p, piece in zip(self.parts, pieces, strict=True)])
+
+    def vertex(self, direction: Array) -> Vertex:
+        pieces = jnp.split(direction, self.ends)
+        return Joined(tuple(p.vertex(piece) for p, piece in zip(self.parts, pieces, strict=True)), self.ends)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         pieces = jnp.split(jnp.asarray(x), self.ends)

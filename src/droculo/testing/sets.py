@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from droculo.precision import double
-from droculo.sets.base import Cut, NoProjectionError, Set
+from droculo.sets.contract import Cut, NoProjectionError, Set
 from droculo.sets.geometry import Vector
 from droculo.sets.search import HostOracle
+from droculo.sets.vertices import join, split
 from droculo.sets.wrappers import Shrunk
 
 #: Draws from the subspace's sphere whose mean and second moment are looked at.
@@ -49,6 +51,7 @@ def check_set(
 _contains = eqx.filter_jit(lambda set_, x, tolerance: set_.contains(x, tolerance))
 _argmax = eqx.filter_jit(lambda set_, direction: set_.argmax(direction))
 _argmaxes = eqx.filter_jit(lambda set_, directions: jax.vmap(set_.argmax)(directions))
+_vertices = eqx.filter_jit(lambda set_, directions, y: jax.vmap(lambda c: _vertex_facts(set_, c, y))(directions))
 _asked = eqx.filter_jit(lambda set_, points, names: {name: jax.vmap(getattr(set_, name))(points) for name in names})
 _projections = eqx.filter_jit(lambda space, vectors: jax.vmap(space.project)(vectors))
 _samples = eqx.filter_jit(lambda space, keys, dim: jax.vmap(lambda key: space.sample(key, dim))(keys))
@@ -89,15 +92,52 @@ def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], f
             assert abs(value - wanted) <= slack, (
                 f"argmax reaches {value} and the reference says {wanted}, in the direction {c.tolist()}."
             )
+    _check_vertices(set_, directions, directions[0], np.float64)
     _check_single_precision(set_, directions, vertices)
     return vertices
+
+
+def _vertex_facts(set_: Set, direction: jax.Array, y: jax.Array) -> dict[str, Any]:
+    vertex = set_.vertex(direction)
+    return {
+        "argmax": set_.argmax(direction),
+        "dense": vertex.dense(),
+        "again": join(*split(vertex)).dense(),
+        "inner": vertex.inner(y),
+        "added": vertex.add_to(y, jnp.asarray(0.5, y.dtype)),
+        "shared": jax.tree.leaves(split(vertex)[1]),
+    }
+
+
+def _check_vertices(set_: Set, directions: Vector, y: Vector, dtype: type) -> Vector:
+    """The structured form of every vertex against the dense one; returns the latter."""
+    found = _vertices(set_, jnp.asarray(directions, dtype), jnp.asarray(y, dtype))
+    wrong = {
+        name: str(found[name].dtype) for name in ("argmax", "dense", "inner", "added") if found[name].dtype != dtype
+    }
+    assert not wrong, f"argmax and vertex must keep the precision of their arguments, {np.dtype(dtype)}; got {wrong}."
+    shared = found.pop("shared")
+    found = {name: np.asarray(value, np.float64) for name, value in found.items()}
+    points = found["argmax"]
+    for name in ("dense", "again"):
+        assert np.array_equal(found[name], points), "vertex(direction).dense() is not argmax(direction)."
+    rounding = 100 * set_.dim * float(np.finfo(dtype).eps) * (1 + float(set_.radius)) * (1 + np.linalg.norm(y))
+    y = y.astype(dtype).astype(np.float64)
+    assert np.allclose(found["inner"], points @ y, rtol=0, atol=rounding), "vertex.inner(y) is not <argmax, y>."
+    assert np.allclose(found["added"], y + points / 2, rtol=0, atol=rounding), (
+        "vertex.add_to(x, weight) is not x + weight * argmax."
+    )
+    for leaf in shared:
+        assert np.all(np.asarray(leaf) == np.asarray(leaf)[:1]), (
+            "a Shared part differs between two vertices of the set."
+        )
+    return points
 
 
 def _check_single_precision(set_: Set, directions: Vector, vertices: Vector) -> None:
     """In a float32 run the set's own numbers are float32 too, and nothing may turn double on the way."""
     single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if eqx.is_inexact_array(leaf) else leaf, set_)
-    found = _argmaxes(single, jnp.asarray(directions, jnp.float32))
-    assert found.dtype == jnp.float32, f"argmax must keep float32; got {found.dtype} for a float32 direction."
+    found = _check_vertices(single, directions, directions[0], np.float32)
     # Near ties may go the other way in float32, so values are compared, not points.
     reached, wanted = (np.sum(directions * np.asarray(points, np.float64), axis=1) for points in (found, vertices))
     scale = float(set_.radius) * np.linalg.norm(directions, axis=1) + 1e-30

@@ -1,4 +1,4 @@
-"""The one thing every set is: a linear optimization oracle, with a few facts beside it."""
+"""The contract of a set: a linear optimization oracle, and a few facts about the set."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
@@ -9,13 +9,15 @@ import numpy as np
 from jax import Array
 
 from droculo.sets.geometry import Geometry, Subspace, Vector
+from droculo.sets.search import least_sup_norm
+from droculo.sets.vertices import Dense, Vertex
 
-#: How many units in the last place of the radius are rounding, and no distance from the set.
+#: A point within this many units in the last place of the radius counts as inside the set.
 ROUNDINGS = 16
 
 
 class Cut(NamedTuple):
-    """What a separation oracle says of a point x: that it is in K, or how a hyperplane parts it from K."""
+    """The answer of a separation oracle for a point x: x is in K, or a hyperplane separates it from K."""
 
     inside: Array  # bool
     normal: Array  # (d,), of any length: <normal, z> < <normal, x> for every z in K; zero where x is inside
@@ -28,34 +30,41 @@ class NoProjectionError(ValueError):
 class Set(eqx.Module):
     """A convex compact set K, reached only through `argmax`.
 
-    A set of your own subclasses this, gives itself a `geometry` and the two methods below, and can then be
-    used everywhere; `droculo.testing.check_set` tells whether it keeps the contract.
+    A custom set is a subclass with a `geometry` and the two abstract methods below, and can be used everywhere;
+    `droculo.testing.check_set` checks that it keeps the contract.
     """
 
     geometry: eqx.AbstractVar[Geometry]
 
-    #: whether `contains` is cheap and runs inside compiled code, so that an oracle may use it as a shortcut
+    #: True if `contains` is cheap and runs inside compiled code, so that oracles may use it as a shortcut
     has_fast_contains: ClassVar[bool] = True
 
     @abstractmethod
     def argmax(self, direction: Array) -> Array:
         """The linear optimization oracle: a point of K that maximises <direction, .>. Ties may go either way."""
 
+    def vertex(self, direction: Array) -> Vertex:
+        """`argmax(direction)` in a structured form, for oracles that store many vertices.
+
+        A set whose vertices are sparse, of rank one, or otherwise structured overrides this.
+        """
+        return Dense(self.argmax(direction))
+
     @abstractmethod
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        """Whether x is in K, up to `tolerance` in every constraint."""
+        """True if x is in K, up to `tolerance` in every constraint."""
 
     def project(self, y: Array) -> Array:
         """The Euclidean projection: the point of K nearest to y. The library's own algorithms never ask for it."""
         raise NoProjectionError(
-            f"{type(self).__name__} has no known projection. Use a projection-free method such as Droculo, or override "
-            "project(y) in a set of your own, to return the point nearest to y."
+            f"{type(self).__name__} has no known projection. Use a projection-free method such as Droculo, or define "
+            "project(y) in a subclass, to return the point nearest to y."
         )
 
     def separate(self, x: Array) -> Cut:
-        """Whether x is in K; if not, a normal v with <v, z> < <v, x> for every z in K.
+        """Tell if x is in K; if not, return a normal v with <v, z> < <v, x> for every z in K.
 
-        Unless a set knows better, v leads from the projection of x to x. NaN or infinity in x gives a normal of NaN.
+        By default v leads from the projection of x to x. NaN or infinity in x gives a normal of NaN.
         """
         x = jnp.asarray(x)
         away = x - self.project(x)
@@ -63,13 +72,13 @@ class Set(eqx.Module):
         return self._cut(x, away, near)
 
     def rounding(self, x: Array) -> Array:
-        """The tolerance at which `separate` calls a point inside: rounding, in the precision of x."""
+        """The tolerance of `separate`: points this near count as inside. It depends on the precision of x."""
         return jnp.asarray(ROUNDINGS * np.finfo(x.dtype).eps * self.radius, x.dtype)
 
     def _cut(self, x: Array, normal: Array, near: bool | Array = False) -> Cut:
-        """The answer of `separate`, where `normal` parts x from K unless K contains x, or is `near`."""
+        """The answer of `separate`, where `normal` separates x from K unless K contains x or is `near`."""
         inside = self.contains(x, self.rounding(x)) | near
-        unknown = jnp.where(jnp.all(jnp.isfinite(x)), 0, jnp.nan)  # a diverged run must be seen, not cut off
+        unknown = jnp.where(jnp.all(jnp.isfinite(x)), 0, jnp.nan)  # a diverged run must stay visible
         return Cut(inside, (jnp.where(inside, 0, normal) + unknown).astype(x.dtype))
 
     @property
@@ -84,7 +93,7 @@ class Set(eqx.Module):
 
     @property
     def center(self) -> Vector:
-        """c: the middle of a ball of the affine hull that lies in K."""
+        """c: the center of a ball of the affine hull that lies in K."""
         return self._known("center", self.geometry.center)
 
     @property
@@ -94,17 +103,13 @@ class Set(eqx.Module):
 
     @property
     def subspace(self) -> Subspace:
-        """L0: the linear space of the affine hull's directions, of dimension k."""
+        """L0: the linear space of directions of the affine hull, of dimension k."""
         return self._known("subspace", self.geometry.subspace)
 
     @property
     def anchor(self) -> Vector:
         """u: a point of K of least sup-norm."""
-        if self.geometry.anchor is not None:
-            return self.geometry.anchor
-        from droculo.sets.search import least_sup_norm  # host search, needed by few sets
-
-        return least_sup_norm(self)
+        return least_sup_norm(self) if self.geometry.anchor is None else self.geometry.anchor
 
     @property
     def least_element(self) -> Vector | None:
@@ -116,17 +121,17 @@ class Set(eqx.Module):
 
     @property
     def contains_origin(self) -> bool:
-        """Whether 0 is in K."""
+        """True if 0 is in K."""
         return self.geometry.contains_origin
 
     @property
     def down_closed(self) -> bool:
-        """Whether 0 <= x <= y with y in K implies x in K."""
+        """True if 0 <= x <= y with y in K implies x in K."""
         return self.geometry.down_closed
 
     @property
     def curved(self) -> bool:
-        """Whether it has infinitely many vertices, so that no memory of them is ever complete."""
+        """True if K has infinitely many vertices, so that no memory of them is ever complete."""
         return self.geometry.curved
 
     def _known(self, name: str, value: Any) -> Any:
