@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from droculo.runtime.frames import Frame, Kind
-from droculo.runtime.membership import Membership
-from droculo.runtime.transport import NEVER
+from droculo.runtime.protocol.frames import Frame, Kind
+from droculo.runtime.protocol.membership import Membership
+from droculo.runtime.transports.base import NEVER
 
 RUN = b"12345678"
 LINKS = {0: (1, 2), 1: (0, 2), 2: (0, 1)}

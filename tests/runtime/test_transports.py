@@ -10,8 +10,8 @@ import pytest
 from tests.runtime.cases import endpoints
 
 from droculo.runtime import TLS, Hub, MemoryTransport, ZenohTransport
-from droculo.runtime.frames import Frame, FrameError, Kind, decode
-from droculo.runtime.transport import why_unusable
+from droculo.runtime.protocol.frames import Frame, FrameError, Kind, decode
+from droculo.runtime.transports.base import why_unusable
 from droculo.testing import check_transport
 
 zenoh = pytest.importorskip("zenoh")

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from droculo.runtime.frames import Frame, Kind
-from droculo.runtime.transport import NEVER
+from droculo.runtime.protocol.frames import Frame, Kind
+from droculo.runtime.transports.base import NEVER
 
 #: blocks that two running processes leave themselves to agree on where a link begins again
 MARGIN = 8

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from droculo.expect import extra
-from droculo.runtime.endpoints import TLS, opened
-from droculo.runtime.frames import MOST, OVERHEAD, Frame, FrameError, Kind, decode
-from droculo.runtime.membership import Membership
-from droculo.runtime.transport import NEVER, Heard, Rows, Transport, logger, why_unusable
+from droculo.runtime.protocol.frames import MOST, OVERHEAD, Frame, FrameError, Kind, decode
+from droculo.runtime.protocol.membership import Membership
+from droculo.runtime.transports.base import NEVER, Heard, Rows, Transport, logger, why_unusable
+from droculo.runtime.transports.endpoints import TLS, opened
 
 #: seconds between two JOINs to a neighbour that has not answered
 AGAIN = 0.2
