@@ -1,29 +1,31 @@
-"""Who counts from when: the rules by which two ends of a link come to agree, without a socket or a clock in them.
+"""The rules by which two ends of a link agree on when it counts, without sockets and without a clock.
 
-A link counts from the exchange that both ends know from a WELCOME, until one of them drops it. Whoever has not begun yet
+A link counts from the exchange that both ends know from a WELCOME, until one of them drops it. A process that has not begun
 sends JOIN; a running process answers WELCOME with the next exchange that it has not begun, and waits for the newcomer from
 there on. So a restarted process rejoins where the others are, and both know where that is. Two that have both not begun agree
 on the earlier of their starts, if both can go back to it. Two that have both begun (after the network between them was cut, or
-one of them hung) leave a margin; whoever turns out to be past it names its own next exchange, and waits there.
+one of them stalled) leave a margin; the one that turns out to be past it names its own next exchange, and waits there.
 
 An end that gives a neighbour up (dead, silent) says DROP with the first exchange that does not count; one that cannot use
-what it heard says SKIP for that exchange. Neither costs anything while all goes well. The window that remains: the other end
-may have counted that exchange before DROP or SKIP arrives, which takes one flight of a message; it is then told, and counts a
-surprise.
+what it received says SKIP for that exchange. Neither costs anything while all goes well. The window that remains: the other
+end may have counted that exchange before DROP or SKIP arrives, which takes one flight of a message; it is then told, and
+counts a one-sided exchange. The states of a link and all rules are the table in `transitions`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from droculo.runtime.protocol.frames import Frame, Kind
+from droculo.runtime.protocol.transitions import LINKED, Action, Event, Facts, Rule, State, rule_for
 from droculo.runtime.transports.base import NEVER
 
 #: blocks that two running processes leave themselves to agree on where a link begins again
 MARGIN = 8
 #: frames that are kept of one neighbour; it cannot pass an exchange without us, so an honest one has one or two
 MOST_KEPT = 8
-#: and of a life of it with which nothing is agreed yet
+#: frames that are kept of a life of a neighbour with which nothing is agreed yet
 MOST_UNKNOWN = 2
 
 
@@ -31,48 +33,74 @@ MOST_UNKNOWN = 2
 class Link:
     """One neighbour, as this end sees it."""
 
-    alive: bool = False  # its token is there
-    since: int | None = None  # the link counts from this exchange on; None: not at all
+    state: State = State.ABSENT
+    since: int = 0  # while agreed: the link counts from this exchange on,
     until: int = NEVER  # and no longer from this one on
-    session: int = 0  # the neighbour's life that it was agreed with
-    begun: bool = False  # it was running when that was agreed
-    parted: bool = False  # it said BYE
+    session: int = 0  # the life of the neighbour that this was last agreed with
+    was_running: bool = False  # the neighbour had begun when this was agreed
+    alive: bool = False  # its sign of life is there
+    used: int = -1  # the last exchange whose rows were used here
+    question: Frame | None = None  # the JOIN of a running process, for the next exchange to answer
     inbox: dict[int, Frame] = field(default_factory=dict)
     skipped: set[int] = field(default_factory=set)  # exchanges that the other end could not use
 
-    def counts(self, exchange: int) -> bool:
-        """Whether both ends mean the link to count in this exchange, as far as this end knows."""
-        return self.since is not None and self.since <= exchange < self.until and exchange not in self.skipped
+    @property
+    def agreed(self) -> bool:
+        """True if there is an exchange from which on the link counts or has counted."""
+        return self.state in LINKED
 
-    def agree(self, exchange: int, session: int, begun: bool) -> None:
+    @property
+    def parted(self) -> bool:
+        """True if the neighbour has finished."""
+        return self.state in (State.LEAVING, State.PARTED)
+
+    def counts(self, exchange: int) -> bool:
+        """True if both ends mean the link to count in this exchange, as far as this end knows."""
+        return self.agreed and self.since <= exchange < self.until and exchange not in self.skipped
+
+    def agree(self, exchange: int, session: int, was_running: bool) -> None:
         """The link counts from here on, with this life of the neighbour."""
-        self.since, self.until, self.session, self.begun, self.parted = exchange, NEVER, session, begun, False
+        self.since, self.until, self.session, self.was_running = exchange, NEVER, session, was_running
         self.inbox = {e: frame for e, frame in self.inbox.items() if e >= exchange and frame.session == session}
         self.skipped.clear()
 
-    def end(self) -> None:
-        self.since, self.until = None, NEVER
+    def forget(self) -> None:
+        """Nothing is agreed any more."""
+        self.until = NEVER
         self.inbox.clear()
 
 
 class Membership:
-    """The links of one process. Give it what arrives, send what it returns."""
+    """The links of one process. Pass it what arrives, and send what it returns."""
 
     def __init__(self, me: int, neighbours: tuple[int, ...], run: bytes, session: int):
         self.me = me
         self.run = run
         self.session = session
         self.links = {q: Link() for q in neighbours}
-        self.meeting = False  # before that nobody is answered: where this process begins is not known
+        self.meeting = False  # before that no JOIN is answered: where this process begins is not known
         self.begun = False
         self.first = 0  # where this process would begin
         self.oldest = 0  # how far it can go back
         self.last = NEVER  # the exchange after the last
         self.next = 0  # the first exchange that it has not begun
         self.every = 1  # exchanges in a block: links begin with a block
-        self.done: dict[int, int] = {}  # neighbour -> the last exchange in which its link counted here
-        self.asked: dict[int, Frame] = {}  # JOINs of running processes, for the next exchange to answer
-        self.surprises = 0  # exchanges that counted here, and not there
+        self.one_sided = 0  # exchanges that counted here and not at the other end
+        #: called with the state and the rule of every transition, for simulations that report which ones they covered
+        self.observer: Callable[[State, Rule], None] | None = None
+        self._actions: dict[Action, Callable[[Link, Frame], None]] = {
+            Action.NOTHING: lambda link, frame: None,
+            Action.KEEP_ROWS: lambda link, frame: link.inbox.update({frame.exchange: frame}),
+            Action.KEEP_QUESTION: lambda link, frame: setattr(link, "question", frame),
+            Action.AGREE_WITH_NEWCOMER: self._agree_with_newcomer,
+            Action.AGREE_AS_NAMED: lambda link, frame: link.agree(frame.exchange, frame.session, _begun(frame)),
+            Action.AGREE_ON_OURS: lambda link, frame: link.agree(self._block(), frame.session, _begun(frame)),
+            Action.AGREE_WITH_MARGIN: self._agree_with_margin,
+            Action.END_AS_NAMED: self._end_as_named,
+            Action.END_AFTER_INBOX: self._end_after_inbox,
+            Action.MARK_UNUSED: self._mark_unused,
+            Action.FORGET: lambda link, frame: link.forget(),
+        }
 
     def meet(self, first: int, every: int, oldest: int, last: int) -> None:
         """From now on others are answered."""
@@ -80,159 +108,148 @@ class Membership:
         self.every, self.oldest, self.last, self.meeting = every, oldest, last, True
 
     def frame(self, kind: Kind, receiver: int, exchange: int, further: int = 0) -> Frame:
+        """A frame of this process."""
         return Frame(kind, self.run, self.session, self.me, receiver, exchange, further)
 
     def announce(self) -> list[Frame]:
-        """A JOIN to every neighbour that is there and with which nothing is agreed yet. It may get lost: say it again."""
+        """A JOIN to every neighbour that is alive and with which nothing is agreed yet. It may get lost: send it again."""
         start, further = (self.next, 1) if self.begun else (self.first, self.oldest << 1)
         return [
             self.frame(Kind.JOIN, q, start, further)
             for q, link in self.links.items()
-            if link.alive and link.since is None and not link.parted and (not self.begun or self.me < q)
+            if link.alive and link.state == State.ABSENT and (not self.begun or self.me < q)
         ]
 
     def lower(self) -> list[Frame]:
         """Before the start: if a neighbour begins earlier than we would, so do we, and tell the others."""
-        agreed = [link.since for link in self.links.values() if link.since is not None]
-        low = max(self.oldest, min(agreed, default=self.first))
+        low = max(self.oldest, min(self._agreed(), default=self.first))
         if self.begun or self.awaited() or low >= self.first:
             return []
         self.first = self.next = low
         return [self.frame(Kind.JOIN, q, low, self.oldest << 1) for q, link in self.links.items() if link.alive]
 
     def ready(self) -> bool:
-        """Whether there is nobody left to wait for before the first exchange."""
-        return all(link.since is not None for link in self.links.values())
+        """True if no neighbour is left to wait for before the first exchange."""
+        return all(link.agreed for link in self.links.values())
 
     def awaited(self) -> bool:
-        """Whether somebody is running already, and waits for us."""
-        return any(link.since is not None and link.begun for link in self.links.values())
+        """True if a neighbour is running already, and waits for us."""
+        return any(link.agreed and link.was_running for link in self.links.values())
 
     def begin(self) -> int:
-        """Begin, with the earliest exchange from which on a link counts; alone, where one would begin oneself."""
-        agreed = [link.since for link in self.links.values() if link.since is not None]
+        """Begin, with the earliest exchange from which on a link counts; without links, where this process would begin."""
+        agreed = self._agreed()
         self.begun = True
         self.next = max(self.oldest, min(agreed)) if agreed else self.first
         return self.next
 
     def token(self, neighbour: int, alive: bool) -> bool:
-        """A neighbour's sign of life came or went; whether a link was lost by it."""
+        """A neighbour's sign of life came or went. Returns True if a link was lost by it."""
         link = self.links[neighbour]
         link.alive = alive
-        if alive:
-            return False
-        lost = link.since is not None and not link.parted
-        if lost:  # what it sent before it died may be used; nothing after that is waited for
-            sent = [e for e in link.inbox if link.counts(e)]
-            link.until = min(link.until, max(sent, default=self.next - 2) + 1, self.next)
-        return lost
+        return not alive and self._happens(link, Event.LOST, neighbour).becomes is State.ENDING
 
     def receive(self, frame: Frame) -> tuple[list[Frame], str | None]:
-        """What to answer to a frame, and why it is not used, if it is not."""
+        """The answers to a frame, and the reason if it is not used."""
         link = self.links.get(frame.sender)
         if link is None or frame.receiver != self.me:
             return [], "not a neighbour"
         if frame.exchange > self.last:
             return [], "wrong round"
-        if frame.kind == Kind.ROWS:
-            return [], self._rows(link, frame)
-        if frame.kind in (Kind.JOIN, Kind.WELCOME):
-            if not self.meeting:
-                return [], None  # it will be said again
-            answer = self._join if frame.kind == Kind.JOIN else self._welcome
-            return answer(link, frame)
-        if frame.session != link.session:
-            return [], "another life"
-        if frame.kind == Kind.DROP:
-            self.surprises += max(0, self.done.get(frame.sender, -1) - frame.exchange + 1)
-            link.until = min(link.until, frame.exchange)
-        elif frame.kind == Kind.SKIP:
-            if self.done.get(frame.sender, -1) >= frame.exchange and frame.exchange not in link.skipped:
-                self.surprises += 1
-            link.skipped = {e for e in link.skipped | {frame.exchange} if e >= self.next - MOST_KEPT}
-        elif frame.kind == Kind.BYE:
-            link.parted, link.until = True, min(link.until, frame.exchange)
-        return [], None
+        rule = self._happens(link, Event[frame.kind.name], frame.sender, frame)
+        return [] if rule.reply is None else [self._welcome(frame.sender)], rule.refusal
 
     def drop(self, neighbour: int, exchange: int) -> Frame:
         """Give a neighbour up from this exchange on."""
-        self.links[neighbour].end()
+        self._happens(self.links[neighbour], Event.GIVEN_UP, neighbour)
         return self.frame(Kind.DROP, neighbour, exchange)
 
     def settle(self, exchange: int) -> None:
-        """After an exchange: links that ended are over, and may be agreed on anew."""
-        for link in self.links.values():
+        """After an exchange: links that ended are over, and may be agreed on again."""
+        for neighbour, link in self.links.items():
             if link.until <= exchange + 1:
-                link.end()
+                self._happens(link, Event.ENDED, neighbour)
             else:
                 link.inbox = {e: frame for e, frame in link.inbox.items() if e > exchange}
 
     def answer(self) -> list[Frame]:
-        """What to say to running processes that want to join again; at the start of an exchange."""
+        """The answers to running processes that want to join again; at the start of an exchange."""
         answers = []
-        for q, frame in self.asked.items():
-            link = self.links[q]
-            if link.since is None:
-                since = self._next_block(max(self.next, frame.exchange) + MARGIN * self.every)
-                link.agree(since, frame.session, begun=True)
-            answers.append(self._welcoming(q, link.since or 0))
-        self.asked.clear()
+        for neighbour, link in self.links.items():
+            if link.question is not None:
+                self._happens(link, Event.ANSWERED, neighbour, link.question)
+                answers.append(self._welcome(neighbour))
+                link.question = None
         return answers
 
-    def _rows(self, link: Link, frame: Frame) -> str | None:
-        # Rows may overtake the WELCOME that they follow from: a few of an unknown life are kept until it is known.
-        known = link.since is not None and link.session == frame.session
-        if link.since is not None and not known:
-            return "another life"
-        if frame.exchange < (self.next - 1 if self.begun else 0):
-            return "wrong round"
-        if frame.exchange in link.inbox:
-            return "twice"
-        if len(link.inbox) >= (MOST_KEPT if known else MOST_UNKNOWN):
-            return "too many"
-        link.inbox[frame.exchange] = frame
-        return None
+    def _happens(self, link: Link, event: Event, neighbour: int, frame: Frame | None = None) -> Rule:
+        """Carry out the rule that applies."""
+        told = frame or self.frame(Kind.WAIT, neighbour, self.next)  # what happens at this end comes with no frame
+        rule = rule_for(link.state, event, self._facts(link, told))
+        if self.observer is not None:
+            self.observer(link.state, rule)
+        self._actions[rule.does](link, told)
+        link.state = rule.becomes or link.state
+        return rule
 
-    def _join(self, link: Link, frame: Frame) -> tuple[list[Frame], str | None]:
-        if link.since is not None and link.session != frame.session and link.until == NEVER:
-            return [], "another life"  # nobody takes the place of a neighbour that is there
-        other_begun = bool(frame.further & 1)
-        if frame.session == link.session and link.since is not None and (self.begun or other_begun):
-            return [self._welcoming(frame.sender, link.since)], None  # it was said again: so was the answer lost
-        if other_begun:
-            if self.begun:  # answered by the next exchange: who hangs must not promise to be back soon
-                self.asked[frame.sender] = frame
-            return [], None  # not begun: our own JOIN is on its way, and the other end knows best where it is
+    def _facts(self, link: Link, frame: Frame) -> Facts:
+        same = link.session == frame.session
+        return Facts(
+            meeting=self.meeting,
+            begun=self.begun,
+            same_life=same,
+            sender_begun=_begun(frame),
+            past=self.begun and frame.exchange < self.next,
+            counting=link.since <= self.next,
+            later=frame.exchange > link.since,
+            outdated=frame.exchange < (self.next - 1 if self.begun else 0),
+            known=frame.exchange in link.inbox,
+            full=len(link.inbox) >= (MOST_KEPT if link.agreed and same else MOST_UNKNOWN),
+        )
+
+    def _agree_with_newcomer(self, link: Link, frame: Frame) -> None:
+        """A running process names its next block. Of two that have not begun, the earlier start is taken if both can go back
+        to it, else the later one."""
         if self.begun:
-            since = self._next_block(max(self.next, frame.exchange))
+            since = self._block(frame.exchange)
         else:
-            since = self._both_before(frame.exchange, frame.further >> 1)
+            low, oldest = min(self.first, frame.exchange), max(self.oldest, frame.further >> 1)
+            since = low if low >= oldest else max(self.first, frame.exchange)
         link.alive = True
-        link.agree(since, frame.session, begun=False)
-        return [self._welcoming(frame.sender, since)], None
+        link.agree(since, frame.session, was_running=False)
 
-    def _both_before(self, first: int, oldest: int) -> int:
-        """Where two that have not begun begin: the earlier start, if both can go back to it, else the later one."""
-        low = min(self.first, first)
-        return low if low >= max(self.oldest, oldest) else max(self.first, first)
+    def _agree_with_margin(self, link: Link, frame: Frame) -> None:
+        since = self._next_block(max(self.next, frame.exchange) + MARGIN * self.every)
+        link.agree(since, frame.session, was_running=True)
 
-    def _welcome(self, link: Link, frame: Frame) -> tuple[list[Frame], str | None]:
-        if link.since is not None and link.session != frame.session and link.until == NEVER:
-            return [], "another life"
-        begun = bool(frame.further & 1)
-        if not self.begun or frame.exchange >= self.next:
-            fresh = link.since is None or link.session != frame.session or frame.exchange > link.since or not self.begun
-            if fresh:
-                link.agree(frame.exchange, frame.session, begun)
-            return [], None
-        if link.since is not None and link.session == frame.session and link.since <= self.next:
-            return [], None  # it counts already
-        since = self._next_block(self.next)  # past what the other end proposes: it can come here, we cannot go there
-        link.agree(since, frame.session, begun)
-        return [self._welcoming(frame.sender, since)], None
+    def _end_as_named(self, link: Link, frame: Frame) -> None:
+        if frame.kind == Kind.DROP:
+            self.one_sided += max(0, link.used - frame.exchange + 1)
+        link.until = min(link.until, frame.exchange)
 
-    def _welcoming(self, neighbour: int, since: int) -> Frame:
-        return self.frame(Kind.WELCOME, neighbour, since, int(self.begun))
+    def _end_after_inbox(self, link: Link, frame: Frame) -> None:
+        sent = [e for e in link.inbox if link.counts(e)]
+        link.until = min(link.until, max(sent, default=self.next - 2) + 1, self.next)
+
+    def _mark_unused(self, link: Link, frame: Frame) -> None:
+        if link.used >= frame.exchange and frame.exchange not in link.skipped:
+            self.one_sided += 1
+        link.skipped = {e for e in link.skipped | {frame.exchange} if e >= self.next - MOST_KEPT}
+
+    def _welcome(self, neighbour: int) -> Frame:
+        return self.frame(Kind.WELCOME, neighbour, self.links[neighbour].since, int(self.begun))
+
+    def _agreed(self) -> list[int]:
+        return [link.since for link in self.links.values() if link.agreed]
+
+    def _block(self, exchange: int = 0) -> int:
+        """The first block that neither this process nor the other has begun."""
+        return self._next_block(max(self.next, exchange))
 
     def _next_block(self, exchange: int) -> int:
         return -(-exchange // self.every) * self.every
+
+
+def _begun(frame: Frame) -> bool:
+    """True if the sender of a JOIN or WELCOME is past its start."""
+    return bool(frame.further & 1)
