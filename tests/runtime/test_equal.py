@@ -11,7 +11,7 @@ from tests.runtime.cases import CASES, KEY, endpoints
 
 from droculo import simulate
 from droculo.runtime import Meter, ProcessRun, assign_agents, gather, partition
-from droculo.runtime.part import layout_of
+from droculo.runtime.driver import layout_of
 
 ROOT = Path(__file__).parent.parent.parent
 PROCESSES = 4

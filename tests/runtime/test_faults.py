@@ -20,8 +20,8 @@ from droculo.experiments import build, load
 from droculo.experiments.over_zenoh import Deployment
 from droculo.experiments.processes import folder_of, read_run
 from droculo.runtime import Hub, MemoryTransport, assign_agents, gather, partition, run_process
+from droculo.runtime.driver import layout_of
 from droculo.runtime.journal import Entry, Journal, Layout, read_entries
-from droculo.runtime.part import layout_of
 
 #: how many runs with a death to try; each takes three quarters of a minute
 KILLS = int(os.environ.get("DROCULO_KILLS", "1"))

@@ -10,8 +10,8 @@ import pytest
 from tests.runtime.cases import endpoints
 
 from droculo.runtime import TLS, Hub, MemoryTransport, ZenohTransport
-from droculo.runtime.frames import Frame, FrameError, Kind, decode
-from droculo.runtime.transport import why_unusable
+from droculo.runtime.protocol.frames import Frame, FrameError, Kind, decode
+from droculo.runtime.transports.base import why_unusable
 from droculo.testing import check_transport
 
 zenoh = pytest.importorskip("zenoh")
@@ -243,7 +243,7 @@ def test_what_a_neighbour_cannot_mean_is_a_failed_link_and_no_more():
     assert failed == sorted(rubbish)
     assert pair[0].meter.refused == {"not finite": 2, "wrong shape": 2}
     # Where the other end had counted already when it was told, it knows that they disagree.
-    assert pair[1].members.surprises == len(set(counted) & rubbish.keys())
+    assert pair[1].members.one_sided == len(set(counted) & rubbish.keys())
 
 
 def test_who_is_silent_is_given_up_and_comes_back():
@@ -391,7 +391,7 @@ def test_who_comes_back_agrees_with_lower_and_higher_neighbours():
         for _ in range(2):
             middle = ZenohTransport(1, where, (0, 2), run="back", patience=8)
             number = middle.meet(0, 1)
-            agreed.append({q for q, link in middle.members.links.items() if link.since is not None})
+            agreed.append({q for q, link in middle.members.links.items() if link.agreed})
             for k in range(number, number + 5):
                 middle.exchange(k, dict.fromkeys((0, 2), ONE), dict.fromkeys((0, 2), SHAPE))
             middle.session.close()  # and it is dead

@@ -14,7 +14,7 @@ from droculo.experiments.spec import Spec
 from droculo.experiments.store import Store
 from droculo.experiments.sweep import Progress, Sweep, begin, collect
 from droculo.runtime import GatheredRun, MPITransport, ProcessRun, assign_agents, gather, partition, run_process
-from droculo.runtime.mpi import bring_together, mpi
+from droculo.runtime.transports.mpi import bring_together, mpi
 
 
 def sweep_over_mpi(

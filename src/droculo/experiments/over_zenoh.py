@@ -20,7 +20,7 @@ from droculo.experiments.store import Store
 from droculo.experiments.sweep import Progress, Sweep, begin, collect
 from droculo.experiments.whole_files import write_whole
 from droculo.runtime import TLS, ZenohTransport, assign_agents, partition, run_process
-from droculo.runtime.endpoints import check_endpoint
+from droculo.runtime.transports.endpoints import check_endpoint
 
 _KEYS = ("endpoints", "tls", "patience", "gathering", "pace", "config")
 

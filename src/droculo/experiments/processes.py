@@ -18,8 +18,8 @@ from droculo.experiments.spec import Spec
 from droculo.experiments.store import Store, StoreError
 from droculo.experiments.whole_files import write_whole
 from droculo.runtime import GatheredRun, Meter, ProcessRun, assign_agents, gather, partition
+from droculo.runtime.driver import layout_of
 from droculo.runtime.journal import read_entries
-from droculo.runtime.part import layout_of
 
 
 def folder_of(out: Path, key: str, seed: int, me: int | None = None) -> Path:

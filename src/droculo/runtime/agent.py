@@ -23,12 +23,12 @@ from droculo.engine.inputs import as_keys, cast
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.precision import double
+from droculo.runtime.block import CompiledLinks, mix
+from droculo.runtime.driver import ProcessRun, entry_of, layout_of, meet
+from droculo.runtime.exchange import NeighbourExchange
 from droculo.runtime.journal import Journal
-from droculo.runtime.kernel import CompiledLinks, mix
-from droculo.runtime.part import ProcessRun, entry_of, layout_of, meet
-from droculo.runtime.places import Partition, assign_agents, partition
-from droculo.runtime.transport import Transport
-from droculo.runtime.wire import NeighbourExchange
+from droculo.runtime.partitions import Partition, assign_agents, partition
+from droculo.runtime.transports.base import Transport
 
 Vector = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from droculo.runtime.frames import MOST
+from droculo.runtime.protocol.frames import MOST
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from droculo.runtime.places import LocalLinks, Partition
-from droculo.runtime.transport import Transport
+from droculo.runtime.partitions import LocalLinks, Partition
+from droculo.runtime.transports.base import Transport
 
 #: compiled code calls a wire by its number, so that one program serves all wires of the same shape
 _WIRES: WeakValueDictionary[int, NeighbourExchange] = WeakValueDictionary()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from droculo.expect import extra
-from droculo.runtime.part import ProcessRun
-from droculo.runtime.places import Partition
-from droculo.runtime.transport import NEVER, Heard, Meter, Rows, Transport, why_unusable
+from droculo.runtime.driver import ProcessRun
+from droculo.runtime.partitions import Partition
+from droculo.runtime.transports.base import NEVER, Heard, Meter, Rows, Transport, why_unusable
 
 
 def mpi() -> Any:

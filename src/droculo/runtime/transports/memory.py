@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 
-from droculo.runtime.transport import NEVER, Heard, Rows, Transport, why_unusable
+from droculo.runtime.transports.base import NEVER, Heard, Rows, Transport, why_unusable
 
 
 class Hub:

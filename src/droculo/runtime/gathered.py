@@ -14,7 +14,7 @@ from droculo.engine import Record, Trajectory
 from droculo.engine.costs import COUNTED, CostCurve, Ledger
 from droculo.engine.plan import pieces, questions
 from droculo.precision import double
-from droculo.runtime.part import ProcessRun
+from droculo.runtime.driver import ProcessRun
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,11 @@ from droculo.engine.plan import Plan
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
+from droculo.runtime.block import CompiledLinks, Step
+from droculo.runtime.exchange import NeighbourExchange
 from droculo.runtime.journal import Entry, Journal, Layout
-from droculo.runtime.kernel import CompiledLinks
-from droculo.runtime.places import Partition, identity_of
-from droculo.runtime.step import Step
-from droculo.runtime.transport import Meter, Transport
-from droculo.runtime.wire import NeighbourExchange
+from droculo.runtime.partitions import Partition, identity_of
+from droculo.runtime.transports.base import Meter, Transport
 
 
 @dataclass(frozen=True)
