@@ -261,7 +261,7 @@ def test_check_set_sees_wrong_projections_and_wrong_cuts() -> None:
     check_set(OnlyProjects(corner, 1.0), samples=8)
     with pytest.raises(AssertionError, match="project does not find the nearest point"):
         check_set(TooFar(corner, 1.0), samples=8)
-    with pytest.raises(AssertionError, match="the normal does not part a point from the set"):
+    with pytest.raises(AssertionError, match="the normal does not separate a point from the set"):
         check_set(Inwards(corner, 1.0), samples=8)
-    with pytest.raises(AssertionError, match="separate says inside of a point that contains does not hold"):
+    with pytest.raises(AssertionError, match="reports a point as inside, but"):
         check_set(Everywhere(corner, 1.0), samples=8)

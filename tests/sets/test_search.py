@@ -57,7 +57,7 @@ def test_least_sup_norm_of_a_round_set() -> None:
 
 def test_least_sup_norm_gives_up_in_a_sentence() -> None:
     step = iter(range(10**6))
-    with pytest.raises(RuntimeError, match="did not settle within 1040 vertices"):
+    with pytest.raises(RuntimeError, match="did not converge within 1040 vertices"):
         # Not an oracle of any set: every answer is new and better than all before.
         least_sup_norm_by(lambda c: np.array([1.0, 2.0]) - 1e-3 * next(step), 2, 1.0, tolerance=-np.inf)
 

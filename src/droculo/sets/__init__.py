@@ -1,4 +1,4 @@
-"""Where decisions live: a set is its linear optimization oracle, `argmax(direction)`."""
+"""The domains of decisions: convex sets, given by their linear optimization oracle `argmax(direction)`."""
 
 from droculo.sets.balls import L1Ball, L2Ball, NuclearBall
 from droculo.sets.boxes import Box, PartitionMatroid, Simplex, budget, fixed_budget

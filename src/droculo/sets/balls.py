@@ -122,7 +122,7 @@ class NuclearBall(Set):
         left, singular, right = jnp.linalg.svd(y.reshape(self.shape), full_matrices=False)
         size = jnp.asarray(self.size, y.dtype)
         outside = ((left * shrunk_to(singular, size)) @ right).ravel()
-        return jnp.where(singular.sum() <= size, y, outside)  # a point of the ball comes back bit for bit
+        return jnp.where(singular.sum() <= size, y, outside)  # a point of the ball is returned unchanged
 
     def separate(self, x: Array) -> Cut:
         x = jnp.asarray(x)

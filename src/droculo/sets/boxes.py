@@ -1,4 +1,4 @@
-"""Boxes, simplices and partition matroids (budgets among them): everything a ranking solves."""
+"""Boxes, simplices and partition matroids, including budgets: their oracles rank the coordinates."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class PartitionMatroid(Set):
         self.most = int(np.minimum(np.ceil(self.capacities), np.bincount(self.groups)).sum())
 
     def argmax(self, direction: Array) -> Array:
-        direction = direction * 1.0  # whole numbers too
+        direction = direction * 1.0  # integers become floats
         rank = weight_before(direction, jnp.ones_like(direction), None if self._one else jnp.asarray(self.groups))
         filled = jnp.clip(self._capacity_of_each(direction.dtype) - rank, 0, 1)
         return filled if self.bases else jnp.where(direction > 0, filled, 0)
@@ -170,7 +170,7 @@ class PartitionMatroid(Set):
 
     @property
     def _one(self) -> bool:
-        """A single group: nothing to gather or scatter, which accelerators like."""
+        """True if there is a single group: gather and scatter, slow on accelerators, are then avoided."""
         return self.capacities.shape[0] == 1
 
 
@@ -213,7 +213,9 @@ def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bo
     if bases:
         free = full < sizes
         if not np.any(free & (sizes > 1)):
-            raise ValueError("the set is a single point: every group is filled by its capacity; nothing is to decide.")
+            raise ValueError(
+                "the set is a single point: every group is filled by its capacity; there is nothing to decide."
+            )
         # Within a group the nearest faces are x_i = 0 and x_i = 1; sqrt(n/(n-1)) because we move along the face.
         free &= sizes > 1
         n = sizes[free]

@@ -22,7 +22,7 @@ LISTED_UP_TO = 14
 
 
 class _LongestPath(Host):
-    """The heaviest path from node 0 to the last node in topological order; the earlier edge wins a tie."""
+    """The heaviest path from node 0 to the last node in topological order; ties go to the earlier edge."""
 
     def __init__(self, incoming: list[list[tuple[int, int]]], edges: int):
         self.incoming, self.count = incoming, edges
@@ -54,7 +54,7 @@ class Flows(HostSet):
     host: Host = eqx.field(static=True)
     edges: tuple[Edge, ...] = eqx.field(static=True)
     longest: int = eqx.field(static=True)  # the number of edges of a longest path
-    balance: Vector  # one row per node: what leaves it less what enters it
+    balance: Vector  # one row per node: outflow minus inflow
     supply: Vector
     geometry: Geometry
 
@@ -75,10 +75,12 @@ class Flows(HostSet):
         center = _path_average(ends, len(nodes))
         space = Span.orthogonal_to(self.balance, len(ends))
         if space.dimension == 0:
-            raise ValueError("Flows needs a choice of paths; got a graph with a single one: nothing is to decide.")
+            raise ValueError(
+                "Flows needs a choice of paths; got a graph with a single one: there is nothing to decide."
+            )
         self.host = _LongestPath(incoming, len(ends))
         self.longest = int(self.host.solve(np.ones(len(ends))).sum())
-        reach = np.linalg.norm(space.basis, axis=1)  # |P e_e|: how fast x_e = 0 comes nearer
+        reach = np.linalg.norm(space.basis, axis=1)  # |P e_e|: the change of x_e per unit of movement
         moving = reach > 1e-9
         self.geometry = Geometry(
             dim=len(ends),

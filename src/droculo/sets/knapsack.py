@@ -44,7 +44,7 @@ class Knapsack(Set):
         )
 
     def argmax(self, direction: Array) -> Array:
-        direction = direction * 1.0  # whole numbers too
+        direction = direction * 1.0  # integers become floats
         heavy = self.weights > 0
         density = jnp.where(heavy, direction / jnp.where(heavy, self.weights, 1), jnp.inf)
         density = jnp.where(direction > 0, density, -jnp.inf)

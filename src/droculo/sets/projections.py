@@ -1,4 +1,4 @@
-"""Nearest points that one multiplier finds, and the constraint that a point violates most."""
+"""Projections that reduce to finding one multiplier, and the constraint that a point violates most."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 def filled_up_to(y: Array, total: ArrayLike, *, weights: ArrayLike = 1.0, groups: Array | None = None) -> Array:
     """The point nearest to y of {0 <= x <= 1, weights.x <= total}, with weights >= 0 and total > 0.
 
-    With `groups` the sum is taken over each group g by itself, and must stay below total[g].
+    With `groups` there is one sum for every group g, at most total[g].
 
     >>> import jax.numpy as jnp
     >>> filled_up_to(jnp.array([1.0, 0.5, 0.25]), 1.0).tolist()
@@ -41,15 +41,15 @@ def shrunk_to(y: Array, size: Array) -> Array:
     >>> shrunk_to(jnp.array([3.0, 2.5, 1.0]), jnp.array(2.0)).tolist()
     [1.25, 0.75, 0.0]
     """
-    # A sum of 1 keeps every coordinate below 1 by itself.
+    # A sum of 1 implies that every coordinate is at most 1.
     return jnp.where(y.sum() <= size, y, size * filled_to(y / size, 1.0))
 
 
 def _filled(y: Array, total: ArrayLike, weights: ArrayLike, groups: Array | None, least: float) -> Array:
     """clip(y - level * weights, 0, 1) with the level >= least at which the weighted sums are `total`.
 
-    By bisection: for 20 coordinates it is as fast as trying all kinks at once and six times as fast as sorting
-    them. What is left of the interval, and the rounding of a far away y, is then taken from the free coordinates.
+    By bisection: for 20 coordinates this is as fast as evaluating all breakpoints at once and six times as fast as
+    sorting them. The remaining error, also from rounding of a far-away y, is then removed from the free coordinates.
     """
     total = jnp.asarray(total, y.dtype)
     weights = jnp.asarray(weights, y.dtype)
@@ -81,9 +81,9 @@ def _max(values: Array, total: ArrayLike, groups: Array | None) -> Array:
 
 
 def most_violated(x: Array, lower: ArrayLike, upper: ArrayLike, *others: tuple[Array, ArrayLike]) -> Array:
-    """The unit normal, outwards, of the constraint that x lies farthest beyond.
+    """The outer unit normal of the constraint that x violates most.
 
-    The constraints are lower <= x <= upper and `others`: how far x is beyond, and the unit normal.
+    The constraints are lower <= x <= upper and `others`: pairs of the violation and the unit normal.
 
     >>> import jax.numpy as jnp
     >>> most_violated(jnp.array([0.5, -2.0]), 0.0, 1.0).tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-#: Up to this length all pairs are compared: no sort, so it runs in a straight line on CPU and GPU alike.
+#: Up to this length all pairs are compared: without a sort, so that it runs without branches on CPU and GPU.
 PAIRWISE_UP_TO = 64
 
 

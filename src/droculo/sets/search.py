@@ -77,8 +77,8 @@ def least_sup_norm_by(oracle: HostOracle, dim: int, radius: float, tolerance: fl
             return point * scale
         vertices.append(vertex)
     raise RuntimeError(
-        f"the search for a point of least sup-norm did not settle within {cap} vertices, to tolerance {tolerance}. "
-        "Pass anchor=... when you make the set, or ask for a larger tolerance."
+        f"the search for a point of least sup-norm did not converge within {cap} vertices, to tolerance {tolerance}. "
+        "Pass anchor=... when you make the set, or pass a larger tolerance."
     )
 
 
@@ -142,15 +142,15 @@ def distance_by(oracle: HostOracle, x: Vector, tolerance: float = 1e-9, *, beyon
         atoms, weights = _corrected(np.vstack([atoms, vertex]), np.append(weights, 0.0))
     raise RuntimeError(
         f"the distance of a point to the set was not found within {cap} calls of its oracle, to tolerance "
-        f"{tolerance}. Check that the oracle maximises over one fixed set, or ask for a larger tolerance."
+        f"{tolerance}. Check that the oracle maximises over one fixed set, or pass a larger tolerance."
     )
 
 
 def _corrected(atoms: Vector, weights: Vector) -> tuple[Vector, Vector]:
-    """The atoms and weights of the point of least norm in the atoms' hull, reached from the given weights.
+    """The atoms and weights of the point of least norm in the atoms' hull, starting from the given weights.
 
     Move towards the least norm in the affine hull; an atom whose weight reaches zero on the way is dropped,
-    which can happen only as often as there are atoms.
+    which happens at most once per atom.
     """
     while len(atoms) > 1:
         edges = (atoms[1:] - atoms[0]).T

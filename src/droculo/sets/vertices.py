@@ -18,10 +18,9 @@ class Vertex(eqx.Module):
     - A vertex is a pytree of arrays. Its structure, shapes and types depend on the set and on the precision of the
       direction, not on the direction itself. So vertices of one set can be stacked along a new axis, selected by
       `jnp.where`, carried in compiled loops, and used under vmap.
-    - `dense()` is `argmax(direction)` bit for bit. `inner` and `add_to` agree with it up to rounding, and keep the
+    - `dense()` equals `argmax(direction)` exactly. `inner` and `add_to` agree with it up to rounding, and keep the
       precision of their argument.
     - Leaves in `Shared` are equal for all vertices of a set: `split` takes them out, to be stored once.
-    - A direction with NaN gives a vertex with NaN.
     """
 
     @abstractmethod
@@ -44,7 +43,7 @@ class Shared(eqx.Module):
 
 
 def split(vertex: Vertex) -> tuple[Any, Any]:
-    """What is particular to this vertex, and what all vertices of its set share; `join` puts the two together.
+    """(own, shared): what differs between the vertices of a set, and what is the same in all; `join` is the inverse.
 
     >>> base = Indices(jnp.array([2]), jnp.array([1.0]), dim=3)
     >>> own, shared = split(Affine(base, jnp.array(2.0), jnp.array([1.0, 1.0, 1.0])))
@@ -56,7 +55,7 @@ def split(vertex: Vertex) -> tuple[Any, Any]:
 
 
 def join(own: Any, shared: Any) -> Vertex:
-    """The vertex that `split` has taken apart."""
+    """The vertex from the two results of `split`."""
     vertex: Vertex = eqx.combine(own, shared, is_leaf=_is_shared)
     return vertex
 

@@ -53,7 +53,9 @@ class AffineImage(Set):
     def separate(self, x: Array) -> Cut:
         x = jnp.asarray(x)
         found = self.base.separate(((x - self.offset) / self.scale).astype(x.dtype))
-        return self._cut(x, found.normal, found.inside)  # moving far away costs digits: the base alone is too strict
+        return self._cut(
+            x, found.normal, found.inside
+        )  # a large offset costs digits, so that the base alone is too strict
 
     def _image_geometry(self) -> Geometry:
         known = self.base.geometry
@@ -61,7 +63,7 @@ class AffineImage(Set):
         center = None if known.center is None else self.scale * known.center + self.offset
         least_element = None if known.least_element is None else self.scale * known.least_element + self.offset
         if least_element is not None and np.any(least_element < 0):
-            least_element = None  # not a point of the positive orthant: no monotone function lives there
+            least_element = None  # outside of the positive orthant, where monotone functions are defined
         if moved:
             at_zero = -self.offset / self.scale
             with double():
@@ -90,7 +92,7 @@ class AffineImage(Set):
         )
 
     def _fixes(self, known: Geometry) -> bool:
-        """Whether the image lies in the base and keeps the base's anchor: then it is the image's anchor too."""
+        """True if the image lies in the base and contains the base's anchor, which then is the image's anchor too."""
         if known.anchor is None or known.center is None:
             return False
         shrinks_to_center = np.allclose(self.offset, (1 - self.scale) * known.center, rtol=0, atol=1e-15)
@@ -98,7 +100,7 @@ class AffineImage(Set):
 
 
 def scaled(base: Set, factor: float) -> AffineImage:
-    """The set blown up by `factor` around the origin."""
+    """The set scaled by `factor` around the origin."""
     return AffineImage(base, scale=factor)
 
 
@@ -209,4 +211,6 @@ class Product(Set):
     def separate(self, x: Array) -> Cut:
         pieces = jnp.split(jnp.asarray(x), self.ends)
         inside, normals = zip(*(p.separate(piece) for p, piece in zip(self.parts, pieces, strict=True)), strict=True)
-        return Cut(jnp.all(jnp.stack(inside)), jnp.concatenate(normals))  # the parts that hold their piece add nothing
+        return Cut(
+            jnp.all(jnp.stack(inside)), jnp.concatenate(normals)
+        )  # parts that contain their piece have a zero normal

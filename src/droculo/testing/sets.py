@@ -1,4 +1,4 @@
-"""Whether a set keeps its contract: `check_set` tries its oracle and every fact it states."""
+"""`check_set`: does a set keep its contract? Its oracle and every fact that it states are tested."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from droculo.sets.search import HostOracle
 from droculo.sets.vertices import join, split
 from droculo.sets.wrappers import Shrunk
 
-#: Draws from the subspace's sphere whose mean and second moment are looked at.
+#: Draws from the sphere of the subspace, whose mean and second moment are tested.
 DRAWS = 2000
 
 
@@ -27,7 +27,7 @@ def check_set(
     """Raise an AssertionError, in a full sentence, for the first part of the contract that `set_` breaks.
 
     `reference(c)` is the optimal value max <c, x> over the set, found in another way (by an LP, say). Facts
-    that the set does not know are passed over, and so are a projection and a separation oracle that it does not have.
+    that the set does not know are skipped, as are a projection and a separation oracle that it does not have.
     `samples` is the number of random directions.
     """
     rng = np.random.default_rng(seed)
@@ -47,7 +47,7 @@ def check_set(
                 _check_ball(set_, directions, sphere, projection, rng)
 
 
-# Compiled once per set: a check asks thousands of small questions.
+# Compiled once per set: a check makes thousands of small calls.
 _contains = eqx.filter_jit(lambda set_, x, tolerance: set_.contains(x, tolerance))
 _argmax = eqx.filter_jit(lambda set_, direction: set_.argmax(direction))
 _argmaxes = eqx.filter_jit(lambda set_, directions: jax.vmap(set_.argmax)(directions))
@@ -135,7 +135,7 @@ def _check_vertices(set_: Set, directions: Vector, y: Vector, dtype: type) -> Ve
 
 
 def _check_single_precision(set_: Set, directions: Vector, vertices: Vector) -> None:
-    """In a float32 run the set's own numbers are float32 too, and nothing may turn double on the way."""
+    """In a float32 run the set's own numbers are float32 too, and nothing may become float64."""
     single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if eqx.is_inexact_array(leaf) else leaf, set_)
     found = _check_vertices(single, directions, directions[0], np.float32)
     # Near ties may go the other way in float32, so values are compared, not points.
@@ -164,11 +164,13 @@ def _check_points(set_: Set, vertices: Vector, rng: np.random.Generator) -> None
         f"the anchor has sup-norm {np.abs(set_.anchor).max()} and another point of the set {least}."
     )
     if set_.least_element is not None:
-        _inside(set_, set_.least_element, "the origin (least element)")
+        _inside(set_, set_.least_element, "the least element")
         assert np.all(vertices >= set_.least_element - 1e-8 * size), (
-            "a point of the set is not above the stated origin."
+            "a point of the set is not above the stated least element."
         )
-        assert np.all(set_.least_element >= 0), f"the origin must not be negative; got {set_.least_element.tolist()}."
+        assert np.all(set_.least_element >= 0), (
+            f"the least element must not be negative; got {set_.least_element.tolist()}."
+        )
     held = bool(_contains(set_, jnp.zeros(set_.dim), jnp.asarray(1e-9)))
     assert held == set_.contains_origin, (
         f"the set states contains_origin={set_.contains_origin}, and contains(0) is {held}."
@@ -184,7 +186,7 @@ def _check_nearest(set_: Set, vertices: Vector, rng: np.random.Generator) -> Non
     names = tuple(name for name in ("project", "separate") if _has(set_, name))
     if not names:
         return
-    # Near, far and very far points, one of them NaN; as many as the vertices, so that nothing is compiled anew.
+    # Near, far and very far points, one of them NaN; as many as the vertices, so that compiled programs are used again.
     reach = float(set_.radius) * rng.choice([0.1, 1.0, 10.0], (len(vertices), 1)) / np.sqrt(set_.dim)
     points = vertices * rng.random((len(vertices), 1)) + reach * rng.standard_normal(vertices.shape)
     points[-1, 0] = np.nan
@@ -206,7 +208,7 @@ def _check_nearest(set_: Set, vertices: Vector, rng: np.random.Generator) -> Non
 def _has(set_: Set, name: str) -> bool:
     try:
         eqx.filter_eval_shape(getattr(set_, name), jnp.zeros(set_.dim))
-    except (NoProjectionError, ImportError):  # none is known, or the extra that finds it is not installed
+    except (NoProjectionError, ImportError):  # there is none, or it needs an extra that is not installed
         return False
     return True
 
@@ -231,7 +233,7 @@ def _check_projections(set_: Set, y: Vector, near: Vector, names: tuple[str, ...
 
 
 def _check_cuts(set_: Set, x: Vector, cut: Cut) -> None:
-    """A point that is clearly outside is parted from every point of K; one that is clearly inside is called so."""
+    """A point clearly outside is separated from every point of K; a point clearly inside is reported as inside."""
     size = float(set_.radius)
     eps = float(np.finfo(cut.normal.dtype).eps)
     surely, maybe = (
@@ -239,13 +241,13 @@ def _check_cuts(set_: Set, x: Vector, cut: Cut) -> None:
         for share in (eps, max(1e-7, 100 * eps))
     )
     inside, normal = np.asarray(cut.inside), np.asarray(cut.normal, np.float64)
-    assert not np.any(surely & ~inside), "separate says outside of a point that contains holds."
-    assert not np.any(inside & ~maybe), "separate says inside of a point that contains does not hold."
+    assert not np.any(surely & ~inside), "separate reports a point as outside, but contains(x) is True."
+    assert not np.any(inside & ~maybe), "separate reports a point as inside, but contains(x) is False."
     assert not np.any(normal[inside]), "the normal must be zero where the point is inside."
     beyond = np.asarray(_argmaxes(set_, jnp.asarray(np.vstack([normal, normal[:1]]))))[:-1]
     gaps = np.sum(normal * (x - beyond), axis=1)
     worst = float(np.min(gaps[~maybe], initial=np.inf))
-    assert worst > 0, f"the normal does not part a point from the set: <v, x> - max <v, z> is {worst}."
+    assert worst > 0, f"the normal does not separate a point from the set: <v, x> - max <v, z> is {worst}."
 
 
 def _check_subspace(set_: Set, oracle: HostOracle, vertices: Vector, rng: np.random.Generator) -> tuple[Vector, Vector]:
@@ -276,12 +278,12 @@ def _check_subspace(set_: Set, oracle: HostOracle, vertices: Vector, rng: np.ran
 
 
 def _affine_dimension(oracle: HostOracle, dim: int, radius: float, rng: np.random.Generator) -> int:
-    """The dimension of the affine hull: look across what is spanned so far, until the set is flat there."""
+    """The dimension of the affine hull: search orthogonally to the span found so far, until the set has no extent there."""
     start = oracle(rng.standard_normal(dim))
     basis = np.zeros((dim, 0))
     while basis.shape[1] < dim:
         across = rng.standard_normal(dim)
-        for _ in range(2):  # twice, against rounding
+        for _ in range(2):  # twice, because of rounding
             across -= basis @ (basis.T @ across)
         across /= np.linalg.norm(across)
         ends = [oracle(across) - start, oracle(-across) - start]
@@ -295,7 +297,7 @@ def _affine_dimension(oracle: HostOracle, dim: int, radius: float, rng: np.rando
 
 
 def _check_ball(set_: Set, directions: Vector, sphere: Vector, axes: Vector, rng: np.random.Generator) -> None:
-    """The inner ball, and the room that a shrunk set leaves around each of its points."""
+    """The inner ball, and the ball around each point of a shrunk set."""
     axes = axes[np.linalg.norm(axes, axis=1) > 1e-6]  # the faces nearest to the center are often x_i = const
     axes = axes / np.linalg.norm(axes, axis=1, keepdims=True)
     picked = axes[rng.permutation(len(axes))[: len(directions)]]
