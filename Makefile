@@ -6,11 +6,12 @@ READY  := $(VENV)/.ready
 TOOLS  := $(VENV)/.tools
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS   ?= 2
+LINT   := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 # What `make check` runs besides lint and types: imports, docs that name things, identities, one algorithm, one set, networks.
 SMOKE  := tests/test_house.py tests/engine tests/networks/test_errors.py \
           tests/algorithms/test_contract.py tests/sets/test_contract.py
-CHOSEN := imports or surface or drawing or words or version or fingerprint or errors or A2-semi_bandit or budget
+CHOSEN := imports or surface or drawing or words or version or fingerprint or errors or concave-full_information or budget
 
 .PHONY: run check test test-isa gallery bench docs dist lint format clean help
 .DEFAULT_GOAL := help
@@ -35,7 +36,7 @@ check: lint  ## lint, types and a smoke test: the inner loop, under a minute
 	$(BIN)/python -m pytest -n 0 $(SMOKE) -k "$(CHOSEN)"
 
 test: $(TOOLS)  ## run all tests, and lint and type-check beside them
-	@mkdir -p build; $(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & lint=$$!; \
+	@mkdir -p build; ($(LINT)) > build/lint.txt 2>&1 & lint=$$!; \
 	$(BIN)/python -m pytest -n $(JOBS); tests=$$?; \
 	wait $$lint; sources=$$?; cat build/lint.txt; exit $$((tests + sources))
 
@@ -57,9 +58,7 @@ dist: $(TOOLS)  ## build wheel and source archive, install the wheel into an emp
 	$(BIN)/python .ci/dist.py
 
 lint: $(TOOLS)  ## ruff and mypy
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(LINT)
 
 format: $(TOOLS)  ## let ruff rewrite the sources
 	$(BIN)/ruff check --fix .
