@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm, Answers, OracleCalls, SlotPlay
-from droculo.engine.block import Kept, RunKeys, Shape, World, answers, keep_block, play_block
+from droculo.engine.block import AgentBlock, Kept, RunKeys, Shape, World, answers
 from droculo.engine.compiling import supported_options
 from droculo.networks import Network
 from droculo.networks.links import Links, at
@@ -142,8 +142,9 @@ def live(
     def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
         ports = WiredPorts(world, cable, agent, keys, block)
         own = keys.of_agent(agent)
-        total, seen = play_block(world, shape, ports, state, first, own)
-        kept = keep_block(world, shape, ports, state, first, own, seen)
+        played = AgentBlock(world, shape, ports, state, first, own)
+        total, seen = played.play()
+        kept = played.keep(seen)
         state, spent = world.algorithm.update(ports, state, total, own.fold_in(first))
         return state, spent, kept
 
