@@ -1,4 +1,4 @@
-"""Writes the tables of docs/choose.md, experiments.md, families and api from the library itself: `python docs/site/generate.py`.
+"""Writes the tables of docs/choose.md, experiments.md, processes.md, families and api from the library itself: `python docs/site/generate.py`.
 
 A page says where they go: `<!-- table: covered -->` names one of `TABLES`, `<!-- members: sets Box Simplex -->` lists
 members of a package, `<!-- api: sets -->` documents all of them. What stands between such a line and `<!-- end -->` is
@@ -15,9 +15,11 @@ from typing import Any
 from droculo.experiments.store import POINTS, RUNS
 from droculo.feedback import TABLE_1, Refusal, Row
 from droculo.report import table
+from droculo.runtime.protocol.transitions import TABLE as TRANSITIONS
+from droculo.runtime.protocol.transitions import State
 
 DOCS = Path(__file__).parent.parent
-PAGES = [DOCS / "choose.md", DOCS / "experiments.md"]
+PAGES = [DOCS / "choose.md", DOCS / "experiments.md", DOCS / "processes.md"]
 PAGES += [*sorted((DOCS / "families").glob("*.md")), *sorted((DOCS / "api").glob("*.md"))]
 PLACE = re.compile(r"<!-- (table|members|api): ([^>]*?) -->\n.*?<!-- end -->", re.DOTALL)
 
@@ -76,12 +78,24 @@ def schema(part: str) -> str:
     return table([f"`{part}`", "type", ""], [[f"`{name}`", kind, about] for name, (kind, about) in columns.items()])
 
 
+def transitions() -> str:
+    """What happens to a link between two processes, rule by rule."""
+    found = []
+    for rule in TRANSITIONS:
+        states = "any" if len(rule.states) == len(State) else ", ".join(state.name for state in rule.states)
+        does = f"refuse: {rule.refusal}" if rule.refusal else rule.does.value
+        after = "" if rule.becomes is None else rule.becomes.name
+        found.append([rule.event.value, states, rule.when, does, after, "" if rule.reply is None else rule.reply.name])
+    return table(["event", "in the states", "if", "what is done", "next state", "reply"], found)
+
+
 TABLES = {
     "covered": covered,
     "rows": rows,
     "refusals": refusals,
     "runs": lambda: schema("runs"),
     "points": lambda: schema("points"),
+    "transitions": transitions,
 }
 
 

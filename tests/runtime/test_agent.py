@@ -33,7 +33,7 @@ def play(agent, until=None):
     while not agent.done and agent.round != until:
         t = agent.round
         _, query = agent.ask()
-        agent.tell(None if query is None else world(agent.place.me, t, query, agent.algorithm.feedback.order))
+        agent.tell(None if query is None else world(agent.partition.me, t, query, agent.algorithm.feedback.order))
 
 
 @pytest.mark.parametrize("model", ["semi_bandit", "bandit", "two_point", "DMFW"])
@@ -120,7 +120,7 @@ def test_what_is_out_of_turn_is_said():
 
 
 def test_the_transport_must_be_that_of_the_agent():
-    with pytest.raises(ValueError, match=r"agent 0 has the neighbours \(1,\)"):
+    with pytest.raises(ValueError, match=r"process 0 of this network has the neighbours \(1,\)"):
         Agent(design("A2", "bandit"), PAIR, 0, Nobody(0, ()), key=0)
 
 

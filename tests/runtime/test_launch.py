@@ -91,7 +91,7 @@ def test_an_error_in_one_rank_ends_the_job_with_its_reason(tmp_path):
 @pytest.mark.parametrize("over", ["mpi", "zenoh"])
 def test_more_processes_than_agents_is_an_error(spec, tmp_path, capsys, over):
     assert main(["launch", str(spec), "-n", "4", "--over", over, "--out", str(tmp_path / "out")]) == 2
-    assert "3 agents can live in 1 to 3 processes; got 4" in capsys.readouterr().err
+    assert "3 agents can be divided among 1 to 3 processes; got 4" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -1,4 +1,28 @@
-"""Driver 2: the agents of one process play their part of a run, block by block, and talk to neighbours over a transport."""
+"""Driver 2: the agents of one process play their part of a run, block by block. Read this file first.
+
+The way of one block through the modules:
+
+    driver.run_process                 for each block
+      | states, first round
+      v
+    block.CompiledBlock                compiled: play all slots, then update (algorithms)
+      |    ports.ask                     the problem's answers             engine.block
+      |    ports.mix -> block.mix        one message for each agent        messages
+      |      | ordered callback to Python
+      |      v
+      |    exchange.NeighbourExchange    the rows that each neighbour needs  partitions
+      |      v
+      |    transports: memory, mpi, zenoh (zenoh: protocol.frames, protocol.membership)  <->  neighbours
+      |      v
+      |    plausible rows are averaged                                     networks.links
+      v
+    states, costs, recorded rounds
+      v
+    journal.Journal.keep               on disk, if there is a folder
+
+Afterwards `gathered.gather` puts the parts of all processes together. `agent.Agent` is the same for one agent in a loop that
+is yours.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +41,15 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.algorithms import Algorithm, message_bytes, message_size
 from droculo.engine import Record
 from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
-from droculo.engine.block import Kept, World, begin
-from droculo.engine.compiling import is_short
+from droculo.engine.block import Kept, begin
 from droculo.engine.fingerprint import Fingerprint, fingerprint
-from droculo.engine.inputs import (
-    as_identities,
-    as_keys,
-    as_rounds,
-    cast,
-    check,
-    check_answers,
-    check_finite,
-    check_inside,
-)
+from droculo.engine.inputs import check_finite, check_inside
 from droculo.engine.plan import Plan
+from droculo.engine.run import Run
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
-from droculo.runtime.block import CompiledLinks, Step
+from droculo.runtime.block import CompiledBlock, CompiledLinks
 from droculo.runtime.exchange import NeighbourExchange
 from droculo.runtime.journal import Entry, Journal, Layout
 from droculo.runtime.partitions import Partition, identity_of
@@ -45,7 +60,7 @@ from droculo.runtime.transports.base import Meter, Transport
 class ProcessRun:
     """What one process did in a run."""
 
-    place: Partition
+    partition: Partition
     entries: tuple[Entry, ...]  # the blocks it played, in order
     meter: Meter
     seconds: float
@@ -56,7 +71,7 @@ def run_process(
     problem: Problem,
     algorithm: Algorithm,
     network: Network,
-    place: Partition,
+    partition: Partition,
     transport: Transport,
     *,
     key: Array | int,
@@ -69,89 +84,137 @@ def run_process(
     pace: float = 0.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> ProcessRun:
-    """Play the agents of `place` in the run that `simulate` with the same arguments plays whole.
+    """Play the agents of `partition` in the run that `simulate` with the same arguments plays as a whole.
 
     All processes of a run are given the same problem, algorithm, network and key; a process evaluates the functions of its
     own agents only. It compiles, meets its neighbours, and plays. With a `folder` it writes every block as it goes, and
-    goes on from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the
-    rounds played, and how many there are.
+    continues from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the
+    number of rounds played, and of all rounds.
     """
-    expect(problem, Problem, "problem", "Pass for example droculo.problems.TopB.random(...).")
-    expect(algorithm, Algorithm, "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...).")
-    expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.from_graph(graph).")
-    expect(transport, Transport, "transport", "Pass for example droculo.runtime.MPITransport(...).")
-    if (transport.me, transport.neighbours) != (place.me, place.neighbours):
-        raise ValueError(
-            f"the transport is that of process {transport.me} with neighbours {transport.neighbours}, and the place is "
-            f"{place.me} with neighbours {place.neighbours}. Make it with place.me and place.neighbours."
-        )
-    if not place.network.matches(identity_of(network)):
-        raise ValueError(
-            f"the place of process {place.me} is one of another network. Make it with partition(network, ...)."
-        )
-    record, rounds = record or Record(), as_rounds(rounds, algorithm.horizon)
-    if record.queries:
-        raise ValueError("a process does not record its queries; use simulate with Record(queries=True) for that.")
-    keys, batched = as_keys(key)
-    if batched and len(keys) != 1:
-        raise ValueError(f"a process takes part in one run at a time; got a batch of {len(keys)} keys.")
-    identities, kind = as_identities(agents, network.n_agents), np.dtype(dtype)
-    check(problem, algorithm, network, identities, kind)
-    _check_sizes(algorithm, place, transport, rounds, kind)
+    run = Run.of(
+        problem, algorithm, network, key=key, rounds=rounds, record=record, agents=agents, dtype=dtype
+    )  # fmt: skip
+    _check(run, partition, transport)
     began = time.perf_counter()
-    with jax.enable_x64(kind == np.float64):
-        parts = jax.tree.map(lambda leaf: cast(leaf, kind), (problem, algorithm, network))
-        world = World(*parts, jnp.asarray(identities[place.agents]))
-        check_answers(world)
-        wire = NeighbourExchange(place, transport)
-        cable = CompiledLinks.of(place, wire)
-        states = begin(world)
-        layout = layout_of(algorithm, place, kind)
-        plan = Plan.of(algorithm, rounds, record)
-        short = is_short(algorithm, network.n_agents) if quick is None else quick
-        step = Step(world, cable, keys[0], short)
-        home = None if folder is None else Path(folder)
-        asked = (rounds, record, str(kind), identities, keys)
-        identity = fingerprint() if home is None else _identity(problem, algorithm, network, place, asked)
-        journal = Journal(home, layout, identity, place.reach + 2)
+    with run.precision():
+        world = run.world(nodes=partition.agents)
+        exchange = NeighbourExchange(partition, transport)
+        block = CompiledBlock(world, CompiledLinks.of(partition, exchange), run.keys[0], run.compiles_quickly(quick))
+        states, plan = begin(world), Plan.of(algorithm, run.rounds, run.record)
+        identity = fingerprint() if folder is None else _identity(run, partition)
+        journal = open_journal(folder, layout_of(algorithm, partition, run.kind), identity, partition)
         transport.listener = journal.link
-        with wire.rehearsal():  # compile before the neighbours are met: nobody waits for a compiler
+        with exchange.dry_run():  # compile before the neighbours are met, so that none of them waits for the compiler
             for shape in plan.shapes():
-                step(shape, states, 0)
+                block(shape, states, 0)
         try:
-            block, states = meet(transport, journal, algorithm, states, plan.blocks)
-            for number in range(block, plan.blocks):
+            first, states = meet(transport, journal, algorithm, states, plan.blocks)
+            loop = _Loop(run, plan, block, exchange, journal)
+            for number in range(first, plan.blocks):
                 due = time.monotonic() + pace
-                first, shape = number * plan.length, plan.shape(number)
-                last = min(first + plan.length, rounds)
-                wire.reset()
-                states, spent, kept = step(shape, states, first)
-                leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
-                if wire.error is not None:
-                    raise wire.error
-                if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
-                    check_finite(states, first, last - first)  # says what is wrong
-                if kept is not None:
-                    check_inside(kept.outside, first, last - first)
-                journal.keep(_entry(number, last, spent, kept, wire, layout), leaves)
+                states, last = loop.play(number, states)
                 if progress is not None:
-                    progress(last, rounds)
+                    progress(last, run.rounds)
                 if pace:
                     time.sleep(max(0.0, due - time.monotonic()))
         finally:
             transport.close()
             journal.close()
-    return ProcessRun(place, tuple(journal.entries), transport.meter, time.perf_counter() - began, layout)
+    took = time.perf_counter() - began
+    return ProcessRun(partition, tuple(journal.entries), transport.meter, took, journal.layout)
 
 
-def layout_of(algorithm: Algorithm, place: Partition, kind: Any = np.float64) -> Layout:
-    """The shapes of the blocks that the agents of a place play."""
-    sizes = (len(place.agents), algorithm.domain.dim, algorithm.exchanges, len(place.neighbours))
+@dataclass(frozen=True)
+class _Loop:
+    """What all blocks of a process have in common."""
+
+    run: Run
+    plan: Plan
+    block: CompiledBlock
+    exchange: NeighbourExchange
+    journal: Journal
+
+    def play(self, number: int, states: Any) -> tuple[Any, int]:
+        """Play a block, check what came out of it, and write it down. Returns the states after it, and its last round + 1."""
+        first = number * self.plan.length
+        last = min(first + self.plan.length, self.run.rounds)
+        self.exchange.reset()
+        states, spent, kept = self.block(self.plan.shape(number), states, first)
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
+        self.exchange.raise_error()
+        if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
+            check_finite(states, first, last - first)  # says what is wrong
+        if kept is not None:
+            check_inside(kept.outside, first, last - first)
+        self.journal.keep(_entry(number, last, spent, kept, self.exchange, self.journal.layout), leaves)
+        return states, last
+
+
+def check_transport_of(partition: Partition, transport: Transport) -> None:
+    """Refuse a transport that was made for another process."""
+    expect(transport, Transport, "transport", "Pass for example droculo.runtime.MPITransport(...).")
+    if (transport.me, transport.neighbours) != (partition.me, partition.neighbours):
+        raise ValueError(
+            f"the transport is that of process {transport.me} with neighbours {transport.neighbours}; process {partition.me} "
+            f"of this network has the neighbours {partition.neighbours}. Make the transport with partition.me and "
+            "partition.neighbours."
+        )
+
+
+def _check(run: Run, partition: Partition, transport: Transport) -> None:
+    """What can be wrong in a process beyond what can be wrong in any run."""
+    check_transport_of(partition, transport)
+    if not partition.network.matches(identity_of(run.network)):
+        raise ValueError(
+            f"the partition of process {partition.me} is one of another network. Make it with partition(network, ...)."
+        )
+    if run.record.queries:
+        raise ValueError("a process does not record its queries; use simulate with Record(queries=True) for that.")
+    if len(run.keys) != 1:
+        raise ValueError(f"a process plays one run at a time; got a batch of {len(run.keys)} keys.")
+    _check_sizes(run, partition, transport)
+
+
+def _check_sizes(run: Run, partition: Partition, transport: Transport) -> None:
+    """What could not be sent or counted is an error before anything is sent."""
+    algorithm = run.algorithm
+    exchanges = -(-run.rounds // (algorithm.block * algorithm.slot)) * algorithm.exchanges
+    if run.kind == np.float32 and exchanges >= 2**31:
+        raise ValueError(
+            f"in single precision a run has fewer than 2^31 exchanges; got {exchanges}. Use dtype=float64."
+        )
+    rows = max(len(partition.agents), len(partition.elsewhere))
+    transport.largest = rows * message_bytes(algorithm, run.kind)
+    if transport.limit is not None and transport.largest > transport.limit:
+        raise ValueError(
+            f"a frame may have to carry {transport.largest} bytes ({rows} agents of {message_size(algorithm)} numbers), and this "
+            f"transport carries at most {transport.limit}. Spread the agents over more processes."
+        )
+
+
+def open_journal(folder: Path | str | None, layout: Layout, identity: Fingerprint, partition: Partition) -> Journal:
+    """The journal of a process. It keeps as many states as this process can be ahead of the slowest one, and two."""
+    return Journal(None if folder is None else Path(folder), layout, identity, partition.reach + 2)
+
+
+def _identity(run: Run, partition: Partition) -> Fingerprint:
+    """What a journal belongs to. A process asks the functions of its own agents only."""
+    asked = (run.rounds, run.record, str(run.kind), run.identities, run.keys)
+    seen = (
+        behaviour_of_problem(run.problem, run.identities[partition.agents], run.rounds),
+        behaviour_of_algorithm(run.algorithm),
+    )
+    return fingerprint(run.problem, run.algorithm, run.network, partition.agents, partition.elsewhere, asked, seen)
+
+
+def layout_of(algorithm: Algorithm, partition: Partition, kind: Any = np.float64) -> Layout:
+    """The shapes of the blocks that the agents of a partition play."""
+    sizes = (len(partition.agents), algorithm.domain.dim, algorithm.exchanges, len(partition.neighbours))
     return Layout(*sizes, str(np.dtype(kind)))
 
 
 def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: Any, blocks: int) -> tuple[int, Any]:
-    """The block to begin with, and the states before it: those of the checkpoint, also where the others have gone on."""
+    """The block to begin with, and the states before it. If the others have gone on, these are the states of the checkpoint."""
     saved = journal.checkpoints()
     latest, every = max(saved, default=0), algorithm.exchanges
     oldest = latest  # consecutive states only: a gap is where the process was away
@@ -161,8 +224,8 @@ def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: A
     block = first // every
     if block < latest and block not in saved and block > 0:
         raise ValueError(
-            f"the others can go on from block {block}, and here only the states before blocks {sorted(saved)} are kept. Begin "
-            "anew in another folder."
+            f"the others can continue from block {block}, and here only the states before blocks {sorted(saved)} are kept. Start "
+            "again in another folder."
         )
     journal.begin(block)
     start = min(block, latest)
@@ -179,50 +242,27 @@ def _restored(data: NDArray[np.uint8], states: Any) -> Any:
     return jax.tree.unflatten(structure, found)
 
 
-def _identity(
-    problem: Problem, algorithm: Algorithm, network: Network, place: Partition, asked: tuple[Any, ...]
-) -> Fingerprint:
-    """What a journal belongs to. A process asks the functions of its own agents only."""
-    rounds, _, _, identities, _ = asked
-    seen = behaviour_of_problem(problem, identities[place.agents], rounds), behaviour_of_algorithm(algorithm)
-    return fingerprint(problem, algorithm, network, place.agents, place.elsewhere, asked, seen)
-
-
-def _check_sizes(algorithm: Algorithm, place: Partition, transport: Transport, rounds: int, kind: np.dtype) -> None:
-    """What could not be sent or counted is an error before anything is."""
-    numbers = -(-rounds // (algorithm.block * algorithm.slot)) * algorithm.exchanges
-    if kind == np.float32 and numbers >= 2**31:
-        raise ValueError(f"in single precision a run has fewer than 2^31 exchanges; got {numbers}. Use dtype=float64.")
-    rows = max(len(place.agents), len(place.elsewhere))
-    transport.largest = rows * message_bytes(algorithm, kind)
-    if transport.limit is not None and transport.largest > transport.limit:
-        raise ValueError(
-            f"a frame may have to carry {transport.largest} bytes ({rows} agents of {message_size(algorithm)} numbers), and this "
-            f"transport carries at most {transport.limit}. Spread the agents over more processes."
-        )
-
-
 def entry_of(
     block: int,
     rounds: NDArray,
     actions: NDArray,
     decisions: NDArray,
     spent: Any,
-    wire: NeighbourExchange,
+    exchange: NeighbourExchange,
     layout: Layout,
 ) -> Entry:
     """A block for the journal: what was played, and what it cost."""
-    costs = np.stack([wire.messages, *(np.asarray(cost) for cost in vars(spent).values())]).astype(np.int64)
-    counted = np.asarray(wire.counted, np.int8).reshape(layout.exchanges, layout.neighbours)
+    costs = np.stack([exchange.messages, *(np.asarray(cost) for cost in vars(spent).values())]).astype(np.int64)
+    counted = np.asarray(exchange.counted, np.int8).reshape(layout.exchanges, layout.neighbours)
     return Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted)
 
 
-def _entry(number: int, last: int, spent: Any, kept: Kept | None, wire: NeighbourExchange, layout: Layout) -> Entry:
+def _entry(number: int, last: int, spent: Any, kept: Kept | None, exchange: NeighbourExchange, layout: Layout) -> Entry:
     if kept is None:
         nothing = np.zeros((0, layout.agents, layout.dim), layout.dtype)
         still = np.zeros((layout.agents, layout.dim), layout.dtype)
-        return entry_of(number, np.zeros(0, np.int64), nothing, still, spent, wire, layout)
+        return entry_of(number, np.zeros(0, np.int64), nothing, still, spent, exchange, layout)
     rounds = np.asarray(kept.rounds)[0]
     valid = np.asarray(kept.valid)[0] & (rounds < last)
     actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
-    return entry_of(number, rounds[valid], actions, np.asarray(kept.decisions), spent, wire, layout)
+    return entry_of(number, rounds[valid], actions, np.asarray(kept.decisions), spent, exchange, layout)

@@ -1,4 +1,4 @@
-"""The host's half of `mix`: pick the rows that neighbours need, exchange them, say which links counted."""
+"""The host's half of `mix`: select the rows that neighbours need, exchange them, and report which links counted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -15,119 +15,132 @@ from numpy.typing import NDArray
 from droculo.runtime.partitions import LocalLinks, Partition
 from droculo.runtime.transports.base import Transport
 
-#: compiled code calls a wire by its number, so that one program serves all wires of the same shape
-_WIRES: WeakValueDictionary[int, NeighbourExchange] = WeakValueDictionary()
-_NUMBERS = itertools.count(1)
+#: compiled code calls an exchange by its handle, a number, so that one program serves all exchanges of the same shape
+_EXCHANGES: WeakValueDictionary[int, NeighbourExchange] = WeakValueDictionary()
+_HANDLES = itertools.count(1)
 
-#: a link that has no business in an exchange: the network has it down, or not at all
+#: a link that is not scheduled in this exchange: the network has it down, or does not have it
 IDLE = -1
+#: why compiled code doubts a row that was received
+IMPLAUSIBLE, NOT_FINITE = 1, 2
 
 
-def called(number: Any) -> NeighbourExchange:
-    """The wire of this number."""
-    return _WIRES[int(number)]
+def exchange_of(handle: Any) -> NeighbourExchange:
+    """The exchange with this handle."""
+    return _EXCHANGES[int(handle)]
 
 
 @dataclass(frozen=True)
 class _Route:
     """Which rows travel to and from one neighbour when a set of links is up."""
 
-    send: NDArray[np.int64]  # places in `Partition.agents`
-    fill: NDArray[np.int64]  # places in `Partition.elsewhere`
+    send: NDArray[np.int64]  # positions in `Partition.agents`
+    fill: NDArray[np.int64]  # positions in `Partition.elsewhere`
+
+
+class _Received(NamedTuple):
+    """What an exchange fills in."""
+
+    rows: NDArray  # of the agents elsewhere
+    heard: NDArray[np.bool_]  # which of them were received
+    counts: NDArray[np.bool_]  # which links counted; on entry, which are up
 
 
 class NeighbourExchange:
-    """A process' links at work, and the meter of its agents. An error does not travel through compiled code: it is kept in
-    `error`, nothing more is exchanged, and the driver raises it after the block."""
+    """The links of a process at work, and the meter of its agents. An error does not travel through compiled code: it is kept
+    in `error`, nothing more is exchanged, and the driver raises it after the block."""
 
-    def __init__(self, place: Partition, transport: Transport):
-        self.place = place
+    def __init__(self, partition: Partition, transport: Transport):
+        self.partition = partition
         self.transport = transport
         self.error: BaseException | None = None
-        self.number = next(_NUMBERS)
-        _WIRES[self.number] = self
-        self._rehearsing = False
+        self.handle = next(_HANDLES)
+        _EXCHANGES[self.handle] = self
+        self._dry = False
         self._usual: dict[int, dict[int, _Route]] = {}
         self.reset()
 
     def reset(self) -> None:
         """Forget what was counted, for the next block."""
-        self.messages = np.zeros(len(self.place.agents), np.int64)
+        self.messages = np.zeros(len(self.partition.agents), np.int64)
         self._counts = np.zeros(0, bool)  # the links that counted last
         self.counted: list[NDArray[np.int8]] = []  # for each exchange: which neighbours' links counted
 
+    def raise_error(self) -> None:
+        """Raise the error that an exchange kept, if there is one."""
+        if self.error is not None:
+            raise self.error
+
     @contextmanager
-    def rehearsal(self) -> Iterator[None]:
-        """Meanwhile nothing is sent and nobody is heard: to compile and to warm up."""
-        self._rehearsing = True
+    def dry_run(self) -> Iterator[None]:
+        """Within it nothing is sent or received: to compile without communicating."""
+        self._dry = True
         yield
-        self._rehearsing = False
+        self._dry = False
         self.reset()
 
     def exchange(
         self, number: int, up: NDArray[np.bool_], mine: NDArray
     ) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.bool_]]:
-        """Called from compiled code with the rows of the agents here: those of the agents elsewhere, which of them were
-        heard, and which links counted."""
-        place = self.place
-        part = place.parts[number % len(place.parts)]
-        rows = np.zeros((len(place.elsewhere), mine.shape[1]), mine.dtype)
-        heard = np.zeros(len(place.elsewhere), bool)
-        padded = np.zeros(place.links.weight.shape[1], bool)
-        counts = padded[: len(part.ids)]
-        counts[:] = up[: len(part.ids)]
+        """Called from compiled code with the rows of the agents here. Returns those of the agents elsewhere, which of them
+        were received, and which links counted."""
+        partition = self.partition
+        part = partition.parts[number % len(partition.parts)]
+        padded = np.zeros(partition.links.weight.shape[1], bool)
+        padded[: len(part.ids)] = up[: len(part.ids)]
+        received = _Received(
+            np.zeros((len(partition.elsewhere), mine.shape[1]), mine.dtype),
+            np.zeros(len(partition.elsewhere), bool),
+            padded[: len(part.ids)],
+        )
         try:
-            if self._rehearsing or self.error is not None:
-                counts[:] = False
+            if self._dry or self.error is not None:
+                received.counts[:] = False
             else:
-                self._through(number, part, mine, rows, heard, counts)
+                self._talk(number, part, mine, received)
         except BaseException as error:  # an interruption from the keyboard too: it ends the block, not the program
             self.error = error
-            counts[:] = False
-        self._count(part, counts, 1)
-        self._counts = counts.copy()
-        return rows, heard, padded
+            received.counts[:] = False
+        self._count(part, received.counts, 1)
+        self._counts = received.counts.copy()
+        return received.rows, received.heard, padded
 
-    def refuse(self, number: Any, incredible: Any) -> NDArray[np.bool_]:
-        """Called from compiled code when rows that were heard cannot be true: which links count after all. All rows of that
-        neighbour came in one frame, and none of them counts."""
-        place, exchange = self.place, int(number)
-        part = place.parts[exchange % len(place.parts)]
-        doubted = (part.leads_to >= 0) & np.isin(part.theirs, np.nonzero(np.asarray(incredible))[0])
-        liars = np.unique(part.leads_to[doubted & self._counts])
-        lost = np.isin(part.leads_to, liars) & self._counts
-        for q in liars:
-            self.transport.refuse(exchange, place.neighbours[q], "outside the set")
+    def refuse(self, number: Any, doubts: Any) -> NDArray[np.bool_]:
+        """Called from compiled code when received rows cannot be true. Returns which links count after all. All rows of a
+        neighbour came in one frame, so none of them counts."""
+        partition, exchange, doubts = self.partition, int(number), np.asarray(doubts)
+        part = partition.parts[exchange % len(partition.parts)]
+        outside = (part.leads_to >= 0) & self._counts
+        reasons = np.zeros(len(outside), int)
+        reasons[outside] = doubts[part.theirs[outside]]
+        refused = np.unique(part.leads_to[reasons > 0])
+        lost = np.isin(part.leads_to, refused) & self._counts
+        for q in refused:
+            worst = reasons[part.leads_to == q].max()
+            why = "not finite" if worst == NOT_FINITE else "outside the set"
+            self.transport.refuse(exchange, partition.neighbours[q], why)
             self.counted[-1][q] = 0
         self._count(part, lost, -1)
-        kept = np.ones(place.links.weight.shape[1], bool)
+        kept = np.ones(partition.links.weight.shape[1], bool)
         kept[: len(lost)] = ~lost
         return kept
 
-    def _through(
-        self,
-        number: int,
-        part: LocalLinks,
-        mine: NDArray,
-        rows: NDArray,
-        heard: NDArray[np.bool_],
-        counts: NDArray[np.bool_],
-    ) -> None:
-        """Fill in what was heard; of the links that are up, in `counts`, strike out those that failed."""
-        place = self.place
-        routes = self._routes(number % len(place.parts), part, counts)
-        outgoing = {place.neighbours[q]: mine[route.send] for q, route in routes.items()}
-        shapes = {place.neighbours[q]: (len(route.fill), mine.shape[1]) for q, route in routes.items()}
-        said = self.transport.exchange(number, outgoing, shapes)
-        last = np.full(len(place.neighbours), IDLE, np.int8)
+    def _talk(self, number: int, part: LocalLinks, mine: NDArray, received: _Received) -> None:
+        """Exchange rows with the neighbours, and clear `counts` for links that failed."""
+        partition = self.partition
+        routes = self._routes(number % len(partition.parts), part, received.counts)
+        outgoing = {partition.neighbours[q]: mine[route.send] for q, route in routes.items()}
+        shapes = {partition.neighbours[q]: (len(route.fill), mine.shape[1]) for q, route in routes.items()}
+        answers = self.transport.exchange(number, outgoing, shapes)
+        last = np.full(len(partition.neighbours), IDLE, np.int8)
         for q, route in routes.items():
-            answer = said.get(place.neighbours[q])
+            answer = answers.get(partition.neighbours[q])
             last[q] = answer is not None
             if answer is not None:
-                rows[route.fill] = answer
-                heard[route.fill] = True
+                received.rows[route.fill] = answer
+                received.heard[route.fill] = True
             else:
-                counts &= part.leads_to != q
+                received.counts[part.leads_to == q] = False
         self.counted.append(last)
 
     def _routes(self, which: int, part: LocalLinks, works: NDArray[np.bool_]) -> dict[int, _Route]:
@@ -135,7 +148,7 @@ class NeighbourExchange:
         if usual and which in self._usual:
             return self._usual[which]
         found = {}
-        for q in range(len(self.place.neighbours)):
+        for q in range(len(self.partition.neighbours)):
             links = works & (part.leads_to == q)
             if links.any():
                 # Sorted by the agents' numbers at both ends, so that sender and receiver mean the same rows.
@@ -145,7 +158,7 @@ class NeighbourExchange:
         return found
 
     def _count(self, part: LocalLinks, links: NDArray[np.bool_], sign: int) -> None:
-        """A message for every link that counted, at every end that lives here."""
+        """Count a message for every link that counted, at every end that is an agent here."""
         ends = part.ours[links]
         inside = part.leads_to < 0
         if inside.any():

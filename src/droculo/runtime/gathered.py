@@ -46,7 +46,7 @@ def gather(
     rounds, record = rounds or algorithm.horizon, record or Record()
     if not parts:
         raise ValueError("there are no parts to put together.")
-    agents = np.concatenate([part.place.agents for part in parts])
+    agents = np.concatenate([part.partition.agents for part in parts])
     if not np.array_equal(np.sort(agents), np.arange(len(agents))):
         raise ValueError(f"the parts hold agents {np.sort(agents).tolist()}: each of 0, 1, ... must be there once.")
     length = algorithm.block * algorithm.slot
@@ -56,8 +56,8 @@ def gather(
     played = np.zeros((blocks, len(agents)), np.int64)
     for part in parts:
         for entry in part.entries:
-            costs[entry.block, :, part.place.agents] = entry.costs.T
-            played[entry.block, part.place.agents] = 1
+            costs[entry.block, :, part.partition.agents] = entry.costs.T
+            played[entry.block, part.partition.agents] = 1
     ends = np.cumsum([piece.rounds for piece in pieces(algorithm, rounds, record)])
     so_far = np.cumsum(costs, axis=0)[-(-ends // length) - 1]
     lengths = np.minimum(length, rounds - np.arange(blocks) * length)
@@ -86,7 +86,7 @@ def _check_recorded(parts: Sequence[ProcessRun], blocks: int, length: int, round
             expected = np.arange(-(-first // every) * every, last, every) if every else np.zeros(0, np.int64)
             if entry.block >= blocks or not np.array_equal(entry.rounds, expected):
                 raise ValueError(
-                    f"process {part.place.me} has not recorded block {entry.block} of a run of {rounds} rounds with "
+                    f"process {part.partition.me} has not recorded block {entry.block} of a run of {rounds} rounds with "
                     f"Record(every={every}): pass the rounds and the record that it was played with."
                 )
 
@@ -110,7 +110,7 @@ def _plays(
     actions = np.full((len(recorded), agents, algorithm.domain.dim), np.nan, dtype)
     decisions = actions.copy()
     for part in parts:
-        here = part.place.agents
+        here = part.partition.agents
         for entry in part.entries if every else ():
             rows = entry.rounds // every
             actions[rows[:, None], here] = entry.actions
@@ -132,8 +132,8 @@ def _links(parts: Sequence[ProcessRun]) -> tuple[int, int]:
     for part in parts:
         for entry in part.entries:
             failed += int(np.sum(entry.counted == 0))
-            for place, neighbour in enumerate(part.place.neighbours):
-                mine, theirs = (part.place.me, neighbour, entry.block), (neighbour, part.place.me, entry.block)
+            for place, neighbour in enumerate(part.partition.neighbours):
+                mine, theirs = (part.partition.me, neighbour, entry.block), (neighbour, part.partition.me, entry.block)
                 seen[mine] = entry.counted[:, place]
                 if theirs in seen:
                     disagreements += int(np.sum(seen.pop(theirs) != seen.pop(mine)))

@@ -1,4 +1,4 @@
-"""Where agents live: one process has one agent or a block of them, and knows its own links only."""
+"""Which agents belong to which process: a process has one agent or a block of them, and knows its own links only."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LocalLinks:
-    """The links of one exchange of the network's cycle that touch this process. A link is inside (both ends live here) or
-    leads to one neighbour, another process."""
+    """The links of one exchange of the network's cycle that touch this process. A link is inside (both ends belong to this
+    process) or leads to one neighbour, another process."""
 
     ids: Indices  # (L,): which of the network's links it is
-    ends: Indices  # (L, 2): places among `Partition.known`
-    leads_to: Indices  # (L,): the neighbour's place in `Partition.neighbours`, -1 inside
-    ours: Indices  # (L,): place in `Partition.agents` of the end that lives here (of an inside link, the first)
-    theirs: Indices  # (L,): place of the other end in `Partition.elsewhere`, of an inside link in `Partition.agents`
+    ends: Indices  # (L, 2): positions in `Partition.known`
+    leads_to: Indices  # (L,): the neighbour's position in `Partition.neighbours`, -1 inside
+    ours: Indices  # (L,): position in `Partition.agents` of the end that is here (of an inside link, the first)
+    theirs: Indices  # (L,): position of the other end in `Partition.elsewhere`, of an inside link in `Partition.agents`
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Partition:
     me: int
     agents: Indices  # (B,): nodes of the network
     neighbours: tuple[int, ...]
-    elsewhere: Indices  # (H,): nodes that live in neighbours and have a link to here
+    elsewhere: Indices  # (H,): nodes that belong to neighbours and have a link to here
     parts: tuple[LocalLinks, ...]  # one for each exchange of the network's cycle
-    network: Fingerprint  # of the network it is a place of
+    network: Fingerprint  # of the network
     reach: int  # the longest way to another process: how many blocks this one can be ahead of the slowest
     links: Links  # the same for compiled code, stacked along a first axis
 
     @property
     def known(self) -> Indices:
-        """All agents here and elsewhere, in the order of their numbers: in that order the simulator adds neighbours up."""
+        """All agents here and elsewhere, in the order of their numbers, in which the simulator adds neighbours up."""
         return np.sort(np.concatenate([self.agents, self.elsewhere]))
 
     @property
@@ -53,21 +53,21 @@ class Partition:
 
 
 def assign_agents(agents: int, processes: int) -> list[Indices]:
-    """Consecutive agents for every process, as evenly as it goes.
+    """Consecutive agents for every process, as evenly as possible.
 
     >>> [part.tolist() for part in assign_agents(5, 2)]
     [[0, 1, 2], [3, 4]]
     """
     if not 1 <= processes <= agents:
         raise ValueError(
-            f"{agents} agents can live in 1 to {agents} processes; got {processes}. Start as many processes as there are "
+            f"{agents} agents can be divided among 1 to {agents} processes; got {processes}. Start as many processes as there are "
             "agents, or fewer: then each holds a block of them."
         )
     return [np.asarray(part, np.int64) for part in np.array_split(np.arange(agents), processes)]
 
 
 def partition(network: Network, homes: list[Indices], me: int) -> Partition:
-    """What process `me` has to know of the network, where process p is the home of the agents `homes[p]`."""
+    """What process `me` needs to know of the network, where process p has the agents `homes[p]`."""
     n = network.n_agents
     if not 0 <= me < len(homes):
         raise ValueError(f"there are the processes 0 to {len(homes) - 1}; got {me}.")
@@ -75,13 +75,13 @@ def partition(network: Network, homes: list[Indices], me: int) -> Partition:
     for process, agents in enumerate(homes):
         home[agents] = process
     if np.any(home < 0) or sum(map(len, homes)) != n:
-        raise ValueError(f"every one of the {n} agents needs one home; got {sum(map(len, homes))} places for them.")
+        raise ValueError(f"every one of the {n} agents belongs to one process; homes lists {sum(map(len, homes))}.")
     cycle = network.cycle
     crossing = [_touching(weights, home, me) for weights in cycle]
     here = np.sort(np.asarray(homes[me], np.int64))
     ends = np.concatenate([weights.ends[ids] for weights, ids in zip(cycle, crossing, strict=True)])
     others = np.unique(ends[home[ends] != me])
-    # Those of one neighbour stand together, in the order of their numbers: what it sends fills them from first to last.
+    # Sorted by neighbour, then agent, so that received rows can be copied in order.
     elsewhere = others[np.lexsort((others, home[others]))]
     neighbours = tuple(int(p) for p in np.unique(home[elsewhere]))
     where = np.full(n, -1)
@@ -104,7 +104,7 @@ def partition(network: Network, homes: list[Indices], me: int) -> Partition:
 
 
 def identity_of(network: Network) -> Fingerprint:
-    """What tells networks apart: which agents are linked, in which exchange, and with which weight."""
+    """What tells networks apart: the links of every exchange, and their weights."""
     return fingerprint(network.n_agents, [(weights.ends, weights.weight) for weights in network.cycle])
 
 

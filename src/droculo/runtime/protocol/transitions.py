@@ -7,7 +7,7 @@ the table of docs/processes.md are drawn from here, and a test walks all states,
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum, auto
+from enum import Enum
 from typing import NamedTuple
 
 from droculo.runtime.protocol.frames import Kind
@@ -26,17 +26,17 @@ class State(Enum):
 class Event(Enum):
     """What can happen to a link: a frame of one of the kinds arrives, or something happens at this end."""
 
-    ROWS = auto()
-    JOIN = auto()
-    WELCOME = auto()
-    DROP = auto()
-    SKIP = auto()
-    BYE = auto()
-    WAIT = auto()
-    LOST = auto()  # the neighbour's sign of life is gone
-    GIVEN_UP = auto()  # this end gives the neighbour up
-    ENDED = auto()  # the last exchange that counts is over
-    ANSWERED = auto()  # this end begins an exchange, and answers the JOIN that it kept
+    ROWS = "ROWS"
+    JOIN = "JOIN"
+    WELCOME = "WELCOME"
+    DROP = "DROP"
+    SKIP = "SKIP"
+    BYE = "BYE"
+    WAIT = "WAIT"
+    LOST = "dead"  # the neighbour's sign of life is gone
+    GIVEN_UP = "given up"  # this end gives the neighbour up
+    ENDED = "last exchange over"  # the last exchange that counts is over
+    ANSWERED = "question answered"  # this end begins an exchange, and answers the JOIN that it kept
 
 
 class Facts(NamedTuple):
