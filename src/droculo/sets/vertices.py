@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -80,31 +81,31 @@ class Dense(Vertex):
 
 
 class Indices(Vertex):
-    """At most k entries that are not zero: `value[j]` at coordinate `index[j]`; an index of `dim` is not used.
+    """At most k entries that are not zero: `value[j]` at coordinate `index[j]`.
 
     >>> tree = Indices.of(jnp.array([0.0, 1.0, 0.0, 1.0]), 3)
     >>> tree.index.tolist(), float(tree.inner(jnp.array([1.0, 2.0, 3.0, 4.0])))
-    ([1, 3, 4], 6.0)
+    ([1, 3, 0], 6.0)
     """
 
-    index: Array  # (k,), each coordinate at most once
-    value: Array  # (k,)
+    index: Array  # (k,), all different
+    value: Array  # (k,), zero where there are fewer than k entries
     dim: int = eqx.field(static=True)
 
     @classmethod
     def of(cls, point: Array, most: int) -> Indices:
         """A point with at most `most` entries that are not zero."""
-        (index,) = jnp.nonzero(point, size=most, fill_value=len(point))
-        return cls(index.astype(jnp.int32), point.at[index].get(mode="fill", fill_value=0), len(point))
+        _, index = jax.lax.top_k((point != 0).astype(jnp.int32), most)
+        return cls(index, point[index], len(point))
 
     def inner(self, y: Array) -> Array:
-        return jnp.dot(self.value, y.at[self.index].get(mode="fill", fill_value=0)).astype(y.dtype)
+        return jnp.dot(self.value, y[self.index]).astype(y.dtype)
 
     def add_to(self, x: Array, weight: Array | float) -> Array:
-        return x.at[self.index].add((weight * self.value).astype(x.dtype), mode="drop")
+        return x.at[self.index].add((weight * self.value).astype(x.dtype))
 
     def dense(self) -> Array:
-        return jnp.zeros(self.dim, self.value.dtype).at[self.index].set(self.value, mode="drop")
+        return jnp.zeros(self.dim, self.value.dtype).at[self.index].set(self.value)
 
 
 class RankOne(Vertex):

@@ -13,6 +13,9 @@ from droculo.sets.contract import Cut, Set
 from droculo.sets.geometry import Geometry, Joint, Vector
 from droculo.sets.vertices import Affine, Joined, Vertex
 
+#: compiled as a whole: one operation after another, `contains` would take ten times as long
+_contains = eqx.filter_jit(lambda set_, x, tolerance: set_.contains(x, tolerance))
+
 
 class AffineImage(Set):
     """{scale * x + offset : x in base}, with a positive scale."""
@@ -67,7 +70,7 @@ class AffineImage(Set):
         if moved:
             at_zero = -self.offset / self.scale
             with double():
-                holds_zero = bool(self.base.contains(jnp.asarray(at_zero), 1e-12))
+                holds_zero = bool(_contains(self.base, jnp.asarray(at_zero), 1e-12))
         else:
             holds_zero = known.contains_origin
         if least_element is not None:

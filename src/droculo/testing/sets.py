@@ -14,7 +14,7 @@ from droculo.precision import double
 from droculo.sets.contract import Cut, NoProjectionError, Set
 from droculo.sets.geometry import Vector
 from droculo.sets.search import HostOracle
-from droculo.sets.vertices import join, split
+from droculo.sets.vertices import split
 from droculo.sets.wrappers import Shrunk
 
 #: Draws from the sphere of the subspace, whose mean and second moment are tested.
@@ -67,7 +67,7 @@ def _inside(set_: Set, x: Vector, what: str, tolerance: float = 1e-8) -> None:
 def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], float] | None) -> Vector:
     """Shapes, precision, membership and optimality, for one direction at a time and for many at once."""
     single = [_argmax(set_, jnp.asarray(c)) for c in directions]
-    vertices = np.asarray(_argmaxes(set_, jnp.asarray(directions)))
+    vertices = _check_vertices(set_, directions, np.float64)
     size = max(1.0, float(set_.radius))
     for c, alone, vertex in zip(directions, single, vertices, strict=True):
         assert (alone.shape, alone.dtype) == (c.shape, c.dtype), (
@@ -92,7 +92,6 @@ def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], f
             assert abs(value - wanted) <= slack, (
                 f"argmax reaches {value} and the reference says {wanted}, in the direction {c.tolist()}."
             )
-    _check_vertices(set_, directions, directions[0], np.float64)
     _check_single_precision(set_, directions, vertices)
     return vertices
 
@@ -100,44 +99,48 @@ def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], f
 def _vertex_facts(set_: Set, direction: jax.Array, y: jax.Array) -> dict[str, Any]:
     vertex = set_.vertex(direction)
     return {
+        "vertex": vertex,
         "argmax": set_.argmax(direction),
         "dense": vertex.dense(),
-        "again": join(*split(vertex)).dense(),
         "inner": vertex.inner(y),
         "added": vertex.add_to(y, jnp.asarray(0.5, y.dtype)),
-        "shared": jax.tree.leaves(split(vertex)[1]),
     }
 
 
-def _check_vertices(set_: Set, directions: Vector, y: Vector, dtype: type) -> Vector:
+def _all_facts(set_: Set, directions: Vector, dtype: type = np.float64) -> dict[str, Any]:
+    """argmax and vertex for a batch of directions, and products with the first one; one program per precision."""
+    found: dict[str, Any] = _vertices(set_, jnp.asarray(directions, dtype), jnp.asarray(directions[0], dtype))
+    return found
+
+
+def _answers(set_: Set, directions: Vector) -> Vector:
+    """argmax of as many directions as the samples."""
+    return np.asarray(_all_facts(set_, directions)["argmax"])
+
+
+def _check_vertices(set_: Set, directions: Vector, dtype: type) -> Vector:
     """The structured form of every vertex against the dense one; returns the latter."""
-    found = _vertices(set_, jnp.asarray(directions, dtype), jnp.asarray(y, dtype))
-    wrong = {
-        name: str(found[name].dtype) for name in ("argmax", "dense", "inner", "added") if found[name].dtype != dtype
-    }
+    found = _all_facts(set_, directions, dtype)
+    vertex = found.pop("vertex")
+    wrong = {name: str(value.dtype) for name, value in found.items() if value.dtype != dtype}
     assert not wrong, f"argmax and vertex must keep the precision of their arguments, {np.dtype(dtype)}; got {wrong}."
-    shared = found.pop("shared")
     found = {name: np.asarray(value, np.float64) for name, value in found.items()}
-    points = found["argmax"]
-    for name in ("dense", "again"):
-        assert np.array_equal(found[name], points), "vertex(direction).dense() is not argmax(direction)."
+    points, y = found["argmax"], directions[0].astype(dtype).astype(np.float64)
+    assert np.array_equal(found["dense"], points), "vertex(direction).dense() is not argmax(direction)."
     rounding = 100 * set_.dim * float(np.finfo(dtype).eps) * (1 + float(set_.radius)) * (1 + np.linalg.norm(y))
-    y = y.astype(dtype).astype(np.float64)
     assert np.allclose(found["inner"], points @ y, rtol=0, atol=rounding), "vertex.inner(y) is not <argmax, y>."
     assert np.allclose(found["added"], y + points / 2, rtol=0, atol=rounding), (
         "vertex.add_to(x, weight) is not x + weight * argmax."
     )
-    for leaf in shared:
-        assert np.all(np.asarray(leaf) == np.asarray(leaf)[:1]), (
-            "a Shared part differs between two vertices of the set."
-        )
+    for leaf in map(np.asarray, jax.tree.leaves(split(vertex)[1])):
+        assert np.all(leaf == leaf[:1]), "a Shared part differs between two vertices of the set."
     return points
 
 
 def _check_single_precision(set_: Set, directions: Vector, vertices: Vector) -> None:
     """In a float32 run the set's own numbers are float32 too, and nothing may become float64."""
-    single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if eqx.is_inexact_array(leaf) else leaf, set_)
-    found = _check_vertices(single, directions, directions[0], np.float32)
+    single = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32) if eqx.is_inexact_array(leaf) else leaf, set_)
+    found = _check_vertices(single, directions, np.float32)
     # Near ties may go the other way in float32, so values are compared, not points.
     reached, wanted = (np.sum(directions * np.asarray(points, np.float64), axis=1) for points in (found, vertices))
     scale = float(set_.radius) * np.linalg.norm(directions, axis=1) + 1e-30
@@ -191,7 +194,8 @@ def _check_nearest(set_: Set, vertices: Vector, rng: np.random.Generator) -> Non
     points = vertices * rng.random((len(vertices), 1)) + reach * rng.standard_normal(vertices.shape)
     points[-1, 0] = np.nan
     for dtype in (np.float64, np.float32):
-        for name, found in _asked(set_, jnp.asarray(points, dtype), names).items():
+        answers = jax.tree.map(np.asarray, _asked(set_, jnp.asarray(points, dtype), names))
+        for name, found in answers.items():
             told = found.normal if isinstance(found, Cut) else found
             assert (told.shape, told.dtype) == (points.shape, dtype), (
                 f"{name} must keep the shape and precision of its argument; got {told.shape[1:]} {told.dtype} for "
@@ -218,7 +222,7 @@ def _check_projections(set_: Set, y: Vector, near: Vector, names: tuple[str, ...
     eps = float(np.finfo(dtype).eps)
     size = float(set_.radius) + np.linalg.norm(y, axis=1)
     away = y - near
-    ahead = np.asarray(_argmaxes(set_, jnp.asarray(np.vstack([away, away[:1]]))))[:-1]
+    ahead = _answers(set_, np.vstack([away, away[:1]]))[:-1]
     gains = np.sum(away * (ahead - near), axis=1)
     # Rounding in the answer, and an oracle that is exact to 1e-9 only.
     allowed = size * (100 * eps * size + max(1e-9, 100 * eps) * np.linalg.norm(away, axis=1))
@@ -244,7 +248,7 @@ def _check_cuts(set_: Set, x: Vector, cut: Cut) -> None:
     assert not np.any(surely & ~inside), "separate reports a point as outside, but contains(x) is True."
     assert not np.any(inside & ~maybe), "separate reports a point as inside, but contains(x) is False."
     assert not np.any(normal[inside]), "the normal must be zero where the point is inside."
-    beyond = np.asarray(_argmaxes(set_, jnp.asarray(np.vstack([normal, normal[:1]]))))[:-1]
+    beyond = _answers(set_, np.vstack([normal, normal[:1]]))[:-1]
     gaps = np.sum(normal * (x - beyond), axis=1)
     worst = float(np.min(gaps[~maybe], initial=np.inf))
     assert worst > 0, f"the normal does not separate a point from the set: <v, x> - max <v, z> is {worst}."
