@@ -1,4 +1,4 @@
-"""How far agents are apart, and whether everybody stayed inside."""
+"""Disagreement between agents, and the number of infeasible points."""
 
 from __future__ import annotations
 
