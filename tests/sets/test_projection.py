@@ -233,7 +233,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quadratic_program, "import_module", missing)
     with pytest.raises(ImportError, match=r'pip install "droculo\[qp\]"'):
         eqx.filter_jit(polytope.project)(jnp.zeros(9))
-    assert not polytope.separate(jnp.full(9, 2.0)).inside  # this one asks nobody
+    assert not polytope.separate(jnp.full(9, 2.0)).inside  # this one needs no solver
     check_set(polytope, samples=4)  # what is not installed is passed over
 
 

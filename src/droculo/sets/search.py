@@ -19,6 +19,9 @@ from droculo.sets.geometry import Vector
 
 HostOracle = Callable[[Vector], Vector]
 
+#: The searches stop with an error after this many vertices, plus some for every coordinate.
+MOST_VERTICES = 1000
+
 #: Two vertices of a set of radius R this close, relative to R, are the same vertex.
 SAME = 1e-14
 
@@ -68,7 +71,7 @@ def least_sup_norm_by(oracle: HostOracle, dim: int, radius: float, tolerance: fl
     """
     scale = radius if radius > 0 else 1.0
     vertices = [oracle(-np.ones(dim)) / scale]
-    cap = 1000 + 20 * dim
+    cap = MOST_VERTICES + 20 * dim
     for _ in range(cap):
         point, dual = _master(np.stack(vertices, axis=1))
         vertex = oracle(-dual) / scale
@@ -124,7 +127,7 @@ def distance_by(oracle: HostOracle, x: Vector, tolerance: float = 1e-9, *, beyon
     """
     atoms = (oracle(-np.ones_like(x)) - x)[None, :]
     weights = np.ones(1)
-    cap = 1000 + 100 * len(x)
+    cap = MOST_VERTICES + 100 * len(x)
     last = np.inf
     for _ in range(cap):
         y = weights @ atoms
