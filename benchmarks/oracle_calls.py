@@ -9,7 +9,7 @@ in K, else A1). On the nuclear ball they are f(x) = <c, x> - |x|^2/2 with noisy 
 same with slowly drifting c. Steps and our tolerance are those of the default rule (`droculo.Scales`).
 
 The certificate is of all agents, on a sample of 1024 rounds. "exact" is the corrective oracle with a tolerance so small that it is
-the Euclidean projection (tests/oracles/test_corrective.py). The paper's oracle has our step, since with the shorter one of its own
+the Euclidean projection (tests/oracles/test_active_set.py). The paper's oracle has our step, since with the shorter one of its own
 default not even exact projection has our regret (the Pareto plane has other steps too); its tolerance falls until its certified
 regret is within 5 % of ours, or it needs a thousand times as many calls. Where a solver on the host answers, the comparison is
 over fewer rounds, and ends at 300 times as many (150 at theta = 1).

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from droculo import Droculo, linearizations, networks, oracles, problems
-from droculo.oracles.corrective import SHARE, places
+from droculo.oracles.active_set import SHARE, places
 from droculo.problems.adversaries import PeriodicWeights
 from droculo.problems.planted import TopB
 
@@ -67,7 +67,7 @@ class Job:
             radius=radius,
             unit=radius**2,
             start=np.asarray(agent.start, np.float64),
-            step=float(agent.step_size),
+            step=float(agent.steps.step_size),
             tolerance=eps,
             floor=max(SHARE * eps, 64 * ulp * radius**2),
             ridge=16 * ulp * radius**2,

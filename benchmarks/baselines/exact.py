@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
 
 from droculo.oracles import InfeasibleProjection, Memory, Projection
+from droculo.oracles.batching import BatchCode, over
 from droculo.sets import Set
 
 
@@ -18,8 +20,14 @@ class Exact(InfeasibleProjection):
     #: nothing, but its steps and tolerances shall be those of the oracle that it is compared with
     remembers: ClassVar[bool] = True
 
-    def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
-        return self.project(domain, x0, y0, tolerance, memory)  # all agents at once: nobody waits for anybody here
+    def batch_code(self, dtype: Any) -> BatchCode:
+        """All agents at once: without a loop there is no slowest agent."""
+
+        def project(domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
+            projection: Projection = over(y0.ndim - 1, partial(self.project, domain))(x0, y0, tolerance, memory)
+            return projection
+
+        return BatchCode(project, chunk=None)
 
     def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
         x = domain.project(y0)

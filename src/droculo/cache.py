@@ -9,6 +9,8 @@ from pathlib import Path
 import jax
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
+from droculo.folders import cache_folder
+
 
 def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Keep compiled programs in `folder`: the next process that needs one loads it instead of compiling it.
@@ -21,7 +23,7 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     Python back (sets with a solver on the host) cannot be kept and are compiled at every start. JAX runs what it finds in
     the folder, so it should be one that only you can write to; delete it whenever you like.
     """
-    path = Path(folder).expanduser().absolute() if folder else usual_folder()
+    path = Path(folder).expanduser().absolute() if folder else cache_folder()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         writable = os.access(path, os.W_OK | os.X_OK)
@@ -39,11 +41,3 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)  # type: ignore[no-untyped-call]
     reset_cache()  # else JAX would go on in a folder that it has used before
     return path
-
-
-def usual_folder() -> Path:
-    """Where droculo keeps what it has compiled, unless it is told otherwise."""
-    of_jax = jax.config.jax_compilation_cache_dir or ""  # type: ignore[attr-defined]
-    chosen = os.environ.get("DROCULO_CACHE") or ("" if "://" in of_jax else of_jax)  # it can be in some cloud
-    chosen = chosen or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "droculo")
-    return Path(chosen).expanduser().absolute()

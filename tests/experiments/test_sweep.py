@@ -74,7 +74,10 @@ def test_the_numbers_are_those_of_a_run(whole):
 def test_provenance(whole):
     row = whole.results.runs.to_pylist()[0]
     assert json.loads(row["spec"])["problem"] == {"name": "drifting-top-b", "agents": 3, "dim": 4, "budget": 2}
-    assert all(row[name] for name in ("droculo", "code", "jax", "numpy", "python", "platform", "device", "played_at"))
+    assert all(
+        row[name]
+        for name in ("droculo", "results_version", "jax", "numpy", "python", "platform", "device", "played_at")
+    )
     field = pyarrow.parquet.read_schema(next((whole.out / "runs").glob("*.parquet"))).field("certified")
     assert b"upper bound" in field.metadata[b"about"]
 
@@ -167,7 +170,7 @@ def test_a_file_that_somebody_is_writing_stays(tmp_path):
 
 def test_what_other_code_has_made_is_shown_and_said(whole, tmp_path, monkeypatch):
     shutil.copytree(whole.out, tmp_path / "copy")
-    monkeypatch.setattr(sys.modules["droculo.experiments.cell"], "code", lambda: "other")
+    monkeypatch.setattr(sys.modules["droculo.experiments.cell"], "RESULTS_VERSION", 0)
     found = collect(tmp_path / "copy")
     assert (found.aged, found.missing) == (4, ())
     assert found.results.runs.equals(whole.results.runs)

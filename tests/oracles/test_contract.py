@@ -8,6 +8,7 @@ import pytest
 from tests.reference import oracles as reference
 
 from droculo import oracles, sets
+from droculo.oracles import batching
 from droculo.testing import check_oracle
 
 RNG = np.random.default_rng(3)
@@ -54,12 +55,14 @@ def test_agrees_with_the_transcriptions(name):
             x0 = argmax(rng.standard_normal(set_.dim))
             y0 = x0 + rng.standard_normal(set_.dim)
             eps = 0.02
-            ours = oracles.PaperFrankWolfe()(set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ())
+            ours = batching.project(
+                oracles.PaperFrankWolfe(), set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ()
+            )
             x, y, calls = reference.paper(argmax, float(set_.radius), x0, y0, eps)
             np.testing.assert_allclose(ours.x, x, atol=1e-10)
             np.testing.assert_allclose(ours.y, y, atol=1e-10)
             assert int(ours.calls) == calls > 0
-            ours = oracles.FrankWolfe()(set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ())
+            ours = batching.project(oracles.FrankWolfe(), set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ())
             tiny = 8 * np.finfo(float).eps * max(1, float(set_.radius)) if name == "face" else 0.0
             inside = lambda y, tiny=tiny: bool(set_.contains(jnp.asarray(y), tiny))  # noqa: E731
             foot = lambda y: y - (y.sum() - 3.0) / 8 if name == "face" else y  # noqa: E731
@@ -76,7 +79,9 @@ def test_sharp_needs_fewer_calls_than_paper():
         x0 = jnp.broadcast_to(set_.center, (50, 8))
         y0 = x0 + jnp.asarray(rng.standard_normal((50, 8)))
         calls = {
-            o: int(jax.vmap(lambda x, y, o=o: o(set_, x, y, jnp.asarray(0.01), ()).calls)(x0, y0).sum())
+            o: int(
+                jax.vmap(lambda x, y, o=o: batching.project(o, set_, x, y, jnp.asarray(0.01), ()).calls)(x0, y0).sum()
+            )
             for o in (oracles.PaperFrankWolfe(), oracles.FrankWolfe())
         }
     few, many = calls[oracles.FrankWolfe()], calls[oracles.PaperFrankWolfe()]
@@ -85,7 +90,9 @@ def test_sharp_needs_fewer_calls_than_paper():
 
 def test_a_y_in_the_set_costs_nothing():
     set_ = SETS["budget"]
-    out = oracles.FrankWolfe()(set_, jnp.asarray(set_.center), jnp.full(8, 0.3), jnp.asarray(1e-6), ())
+    out = batching.project(
+        oracles.FrankWolfe(), set_, jnp.asarray(set_.center), jnp.full(8, 0.3), jnp.asarray(1e-6), ()
+    )
     assert int(out.calls) == 0
     assert bool(jnp.all(out.x == out.y))
 
@@ -97,7 +104,7 @@ def test_a_batch_leaves_finished_agents_unsolved():
     y0 = x0 + np.array([[0.0, 0, 0], [0.1, 0, 0], [2.0, 1.0, 0.5], [-1.0, 0.3, 2.0]])
     with jax.enable_x64(True):
         before = set_.host.solves
-        out = jax.jit(jax.vmap(lambda x, y: oracles.FrankWolfe()(set_, x, y, jnp.asarray(1e-4), ())))(
+        out = jax.jit(jax.vmap(lambda x, y: batching.project(oracles.FrankWolfe(), set_, x, y, jnp.asarray(1e-4), ())))(
             jnp.asarray(x0), jnp.asarray(y0)
         )
         assert set_.host.solves - before == int(out.calls.sum())
@@ -106,7 +113,7 @@ def test_a_batch_leaves_finished_agents_unsolved():
 def test_a_cap_is_reported_honestly():
     set_ = SETS["face"]
     x0 = jnp.asarray(set_.center)
-    out = oracles.PaperFrankWolfe(limit=3)(set_, x0, x0 + jnp.arange(8.0), jnp.asarray(1e-5), ())
+    out = batching.project(oracles.PaperFrankWolfe(limit=3), set_, x0, x0 + jnp.arange(8.0), jnp.asarray(1e-5), ())
     assert int(out.calls) == 3
     assert not bool(out.converged)
     assert bool(set_.contains(out.x, 1e-5))
@@ -117,7 +124,7 @@ def test_in_single_precision_nothing_is_taken_for_inside_that_is_not():
     set_ = sets.budget(200, 5.0)
     with jax.enable_x64(False):
         x0 = jnp.full(200, 5 / 200, jnp.float32)
-        out = oracles.FrankWolfe()(set_, x0, x0 + 1e-3, jnp.asarray(1e-6, jnp.float32), ())
+        out = batching.project(oracles.FrankWolfe(), set_, x0, x0 + 1e-3, jnp.asarray(1e-6, jnp.float32), ())
     assert float(out.x.sum()) <= 5.0 + 1e-4
     assert int(out.calls) > 0
 
@@ -126,7 +133,7 @@ def test_on_a_face_the_foot_of_y_is_its_projection():
     set_ = SETS["face"]
     with jax.enable_x64(True):
         y0 = jnp.asarray(set_.center + 0.05 * np.arange(8))
-        out = oracles.FrankWolfe()(set_, jnp.asarray(set_.center), y0, jnp.asarray(1e-6), ())
+        out = batching.project(oracles.FrankWolfe(), set_, jnp.asarray(set_.center), y0, jnp.asarray(1e-6), ())
         assert int(out.calls) == 0
         np.testing.assert_allclose(out.x, np.asarray(y0) - (np.asarray(y0).sum() - 3) / 8, atol=1e-12)
 

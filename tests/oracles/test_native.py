@@ -1,16 +1,18 @@
 """`native.c` does what the same oracle does in JAX alone; and without a compiler there is still the latter."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.oracles.test_active_set import walk
 from tests.oracles.test_contract import SETS
-from tests.oracles.test_corrective import walk
 
 from droculo import oracles, sets
-from droculo.oracles import native
-from droculo.oracles.corrective import places
+from droculo.oracles import batching, native
+from droculo.oracles.active_set import places
 from droculo.precision import double
 
 pytestmark = pytest.mark.skipif(not native.available(), reason="needs a C compiler, and a CPU to run on")
@@ -24,7 +26,7 @@ def both_ways(oracle, domain, kind, eps, rounds, length=0.4):
     x0 = jnp.asarray(domain.argmax(jnp.arange(domain.dim) + 1.0), kind)
     ways = [
         jax.jit(jax.vmap(lambda y, memory, way=way: way(domain, x0, y, jnp.asarray(eps, kind), memory)))
-        for way in (oracle, oracle.project)
+        for way in (partial(batching.project, oracle), oracle.project)
     ]
     start = jax.vmap(lambda _: oracle.init(domain, x0))(jnp.arange(AGENTS))
     memories = [start, start]
@@ -74,7 +76,7 @@ def test_seeds_of_agents_are_as_many_agents():
         y = jax.random.normal(jax.random.key(0), (3, 5, domain.dim))
 
         def one(y):
-            return oracle(domain, x0, y, jnp.asarray(eps), oracle.init(domain, x0))
+            return batching.project(oracle, domain, x0, y, jnp.asarray(eps), oracle.init(domain, x0))
 
         nested = jax.jit(jax.vmap(jax.vmap(one)))(y)
         flat = jax.jit(jax.vmap(one))(y.reshape(15, -1))
@@ -90,7 +92,7 @@ def test_whatever_is_given_it_returns(bad):
     with double():
         x0 = jnp.asarray(domain.center)
         y = jnp.asarray(np.array([np.full(domain.dim, bad), np.full(domain.dim, 2.0)]))
-        one = lambda y: oracle(domain, x0, y, jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
+        one = lambda y: batching.project(oracle, domain, x0, y, jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
         out = jax.jit(jax.vmap(one))(y)
         assert bool(out.converged[1]), "nobody else is drawn in"
         assert bool(domain.contains(out.x[1], 1e-9))
@@ -107,7 +109,7 @@ def test_what_goes_in_is_worked_out_once():
     domain, oracle = SETS["budget"], oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(domain.center)
-        one = lambda y: oracle(domain, x0, jnp.cos(y), jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
+        one = lambda y: batching.project(oracle, domain, x0, jnp.cos(y), jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
         program = jax.jit(jax.vmap(one)).lower(jnp.ones((4, domain.dim))).compile().as_text()
     assert program.count(" cosine(") == 1
 
@@ -144,7 +146,7 @@ def test_without_it_there_is_jax(why, monkeypatch, tmp_path):
     domain, oracle = sets.budget(6, 2), oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(domain.center)
-        one = lambda y: oracle(domain, x0, y, jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
+        one = lambda y: batching.project(oracle, domain, x0, y, jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
         program = jax.jit(jax.vmap(one))
         y = jnp.full((2, 6), 1.0)
         assert "droculo_" not in program.lower(y).as_text()
@@ -181,13 +183,13 @@ def test_what_is_not_of_one_kind_is_refused():
         memory, y = oracle.init(domain, x0), jnp.full(6, 1.0)
         other = oracle.init(sets.budget(9, 2), jnp.zeros(9))
         with pytest.raises(TypeError, match=r"expected float64 of shape \(1, 9\).* got float64 of shape \(1, 6\)"):
-            oracle(domain, x0, y, jnp.asarray(1e-3), other)
+            batching.project(oracle, domain, x0, y, jnp.asarray(1e-3), other)
         with pytest.raises(TypeError, match=r"expected float64 .* got float32"):
-            oracle(domain, x0, y.astype(jnp.float32), jnp.asarray(1e-3), memory)
+            batching.project(oracle, domain, x0, y.astype(jnp.float32), jnp.asarray(1e-3), memory)
         with pytest.raises(TypeError, match=r"shape \(1,\).* got float64 of shape \(1, 2\)"):
-            oracle(domain, x0, y, jnp.full(2, 1e-3), memory)
-        plain = oracle(domain, x0, y, jnp.asarray(0.25), memory)
-        single = oracle(domain, x0, y, jnp.asarray(0.25, jnp.float32), memory)
+            batching.project(oracle, domain, x0, y, jnp.full(2, 1e-3), memory)
+        plain = batching.project(oracle, domain, x0, y, jnp.asarray(0.25), memory)
+        single = batching.project(oracle, domain, x0, y, jnp.asarray(0.25, jnp.float32), memory)
         np.testing.assert_array_equal(plain.x, single.x)
 
 
@@ -204,7 +206,7 @@ def test_both_ways_remember_the_same():
         x0 = jnp.asarray(domain.center)
         ways = [
             eqx.filter_jit(lambda y, memory, way=way: way(domain, x0, y, jnp.asarray(eps), memory))
-            for way in (oracle, oracle.project)
+            for way in (partial(batching.project, oracle), oracle.project)
         ]
         memory = oracle.init(domain, x0)
         for k, y in enumerate(walk(domain, 10)):

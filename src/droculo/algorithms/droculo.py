@@ -28,7 +28,7 @@ from droculo.algorithms.schedules import Scales, Schedule, schedule
 from droculo.algorithms.steps import StepRule
 from droculo.feedback import Feedback, SlotSums, ValueStats
 from droculo.linearizations import Linearization, Setting
-from droculo.oracles import InfeasibleProjection
+from droculo.oracles import InfeasibleProjection, batching
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 
@@ -127,7 +127,7 @@ class Droculo(Algorithm):
         x, y, heard, exchange = self.exchange.mix(ports, state.x, state.y, told, state.exchange)
         o, past = self.feedback.signal.estimate(total, state.past)
         eta, steps = self.steps.step(o, state.y, y, heard, state.steps)
-        out = self.oracle(self.run_set, x, y + eta * o, jnp.asarray(self.tolerance), state.memory)
+        out = batching.project(self.oracle, self.run_set, x, y + eta * o, jnp.asarray(self.tolerance), state.memory)
         draws = self.draws.next(state.draws, keys)
         new = DroculoState(out.x, out.y, out.memory, past, exchange, steps, draws)
         return new, OracleCalls(out.calls, ~out.converged)

@@ -16,7 +16,8 @@ from droculo.algorithms.steps import FixedStep, StepRule
 from droculo.expect import expect
 from droculo.feedback import Feedback
 from droculo.linearizations import Setting
-from droculo.oracles import ActiveSet, InfeasibleProjection
+from droculo.oracles import InfeasibleProjection
+from droculo.oracles.default import default_oracle
 from droculo.precision import double
 from droculo.sets import Set, Shrunk
 from droculo.sets.geometry import Vector
@@ -42,7 +43,7 @@ def parts_of(
     domain = setting.set
     setting.linearization.for_set(domain)  # refuses a set that its case does not cover, before that is shrunk
     run_set = Shrunk(domain, plan.delta) if feedback.order == 0 else domain
-    oracle = oracle or ActiveSet()
+    oracle = oracle or default_oracle(domain)
     return {
         "domain": domain,
         "run_set": run_set,

@@ -7,15 +7,15 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import networkx
 
-import droculo as library
 from droculo.algorithms import Algorithm
+from droculo.engine.results_version import RESULTS_VERSION
 from droculo.experiments import catalogue, own
 from droculo.networks import Edges, Network
 from droculo.problems import Problem
@@ -88,22 +88,11 @@ class Cell:
         return {"problem": self.problem, "network": self.network, "algorithm": self.algorithm}
 
     def key(self, folder: Path) -> str:
-        """The name of its files: a digest of what is run, of droculo's version and code, and of the code of one's own."""
+        """The name of its files: a digest of what was asked for, of droculo's version and `RESULTS_VERSION`, and of the text
+        of user-defined modules. It holds no computed number, so every machine finds the same key."""
         texts = {c.name: c.text(folder) for c in self.choices().values() if ":" in c.name}
-        identity = {**self.described(), "droculo": version("droculo"), "code": code(), "own": texts}
+        identity = {**self.described(), "droculo": version("droculo"), "results": RESULTS_VERSION, "own": texts}
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:20]
-
-
-@cache  # as it was when this process loaded it
-def code() -> str:
-    """A digest of the code that a run and its measures go through."""
-    rooms = (
-        "sets", "networks", "linearizations", "feedback", "oracles", "problems", "algorithms", "simulator", "runtime", "measure",
-    )  # fmt: skip
-    home = Path(library.__file__).parent
-    files = sorted(file for room in rooms for file in (home / room).rglob("*.py"))
-    files += [home / "experiments" / name for name in ("catalogue.py", "rows.py", "play.py")]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def resolve(kind: str, name: Any, folder: Path) -> Callable[..., Any]:

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from droculo.algorithms import Algorithm, Droculo
 from droculo.engine import Trajectory
 from droculo.engine.costs import COSTS, COUNTED
+from droculo.engine.results_version import RESULTS_VERSION
 from droculo.experiments import catalogue
-from droculo.experiments.cell import Cell, Choice, build, code, problem_of
+from droculo.experiments.cell import Cell, Choice, build, problem_of
 from droculo.feedback import look_up
 from droculo.measure import Sample, best_fixed_point, certificate, regret, rewards
 from droculo.measure.network import consensus_gaps
@@ -254,7 +255,7 @@ def _provenance(cell: Cell) -> Row:
     return {
         "spec": json.dumps(cell.described(), sort_keys=True),
         "droculo": version("droculo"),
-        "code": code(),
+        "results_version": RESULTS_VERSION,
         "jax": version("jax"),
         "numpy": version("numpy"),
         "python": platform.python_version(),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: column -> (type, what it means). Costs are those of the average agent.
 RUNS: dict[str, tuple[str, str]] = {
-    "run": ("string", "the name of the cell's files: a digest of spec, version and code; its seeds share it"),
+    "run": ("string", "the name of the cell's files: a digest of what was asked for and of the versions; its seeds share it"),
     "seed": ("int64", "of the agents' randomness; the adversary's is an option of the problem"),
     "problem": ("string", "its name and options"),
     "network": ("string", "its name and options"),
@@ -62,7 +62,7 @@ RUNS: dict[str, tuple[str, str]] = {
     "seconds": ("float64", "of all seeds of the cell together, compilation and measures included; differs from run to run"),
     "spec": ("string", "what was asked for, as JSON"),
     "droculo": ("string", "version"),
-    "code": ("string", "a digest of the code that the run went through"),
+    "results_version": ("int64", "raised by hand when the same run has other results; null in results made before it was counted"),
     "jax": ("string", "version"),
     "numpy": ("string", "version"),
     "python": ("string", "version"),
@@ -87,7 +87,7 @@ POINTS: dict[str, tuple[str, str]] = {
     "agent_gap": ("list<float64>", "of every agent: the distance of its decision to the mean of all"),
 }  # fmt: skip
 #: columns that were added to the schema after the first results were written
-LATER = ("driver", "processes", "missed_rounds", "failed_links", "disagreements")
+LATER = ("driver", "processes", "missed_rounds", "failed_links", "disagreements", "results_version")
 #: columns that no two runs share, however alike they are
 FLEETING = ("seconds", "played_at")
 

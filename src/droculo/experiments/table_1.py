@@ -126,17 +126,18 @@ Job = tuple[str, dict[str, Any], Callable[[], list[Reading]]]
 def _jobs(size: Size, ring: Network) -> Iterator[Job]:
     for row in (*ROWS, *EXTRA_ROWS, dec_bftrl(ring.mixing_rate)):
         horizons = row.horizons(size)
-        yield _curve(row.slug, size, row.problem, row.design, ring, horizons)
+        yield _curve(row.slug, size, row.problem, row.design, "ring", ring, horizons)
         if row.paper is not None and size.paper:
-            yield _curve(f"{row.slug}-paper", size, row.problem, row.paper, ring, _affordable(size, row.exchanges))
+            affordable = _affordable(size, row.exchanges)
+            yield _curve(f"{row.slug}-paper", size, row.problem, row.paper, "ring", ring, affordable)
     model = feedback.full_information()
     for theta in size.thetas:
-        yield _curve(_theta(theta), size, top_b, droculo(model, theta), ring, size.horizons)
+        yield _curve(_theta(theta), size, top_b, droculo(model, theta), "ring", ring, size.horizons)
         paper = droculo(model, theta, oracle=PaperFrankWolfe())
-        yield _curve(f"{_theta(theta)}-paper", size, top_b, paper, ring, _affordable(size, theta))
+        yield _curve(f"{_theta(theta)}-paper", size, top_b, paper, "ring", ring, _affordable(size, theta))
     for name, network in _topologies(size).items():
         horizon = [size.horizons[len(size.horizons) // 2]]
-        yield _curve(f"network-{name}", size, _unlike, droculo(model), network, horizon)
+        yield _curve(f"network-{name}", size, _unlike, droculo(model), name, network, horizon)
 
 
 def _curve(
@@ -144,10 +145,14 @@ def _curve(
     size: Size,
     problem: Callable[[Size, int], Problem],
     design: Callable[[Setting, int], Algorithm],
+    graph: str,
     network: Network,
     horizons: Sequence[int],
 ) -> Job:
-    """The readings of all horizons and seeds; every seed has an adversary of its own."""
+    """The readings of all horizons and seeds; every seed has an adversary of its own.
+
+    The identity names what was asked for and holds no computed number: another processor rounds these differently.
+    """
 
     def work() -> list[Reading]:
         found = []
@@ -159,7 +164,7 @@ def _curve(
 
     identity = {
         "agents": network.n_agents, "dim": size.dim, "seeds": size.seeds, "horizons": list(horizons),
-        "gap": network.spectral_gap,
+        "network": graph,
     }  # fmt: skip
     return name, identity, work
 

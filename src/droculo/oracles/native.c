@@ -1,8 +1,8 @@
-/* The corrective oracle between two answers of the linear oracle, for a batch of agents.
+/* The active-set oracle between two answers of the linear oracle, for a batch of agents.
 
-   What `_judge` and `_walk` (corrective.py) do, and `nearest` (nearest.py): the same decisions in the same order, explained
-   there. XLA runs those loops at a tenth of the machine's speed: small arrays, many short programs,
-   everybody in step with the slowest. Here every agent's loop is its own. Products with whole matrices are avoided where a
+   What `_judge` and `_walk` (active_set.py) do, and `nearest` (nearest.py): the same decisions in the same order, explained
+   there. XLA runs those loops at a tenth of the machine's speed: small arrays, many short programs, and all agents
+   iterate as long as the slowest. Here every agent has its own loop. Products with whole matrices are avoided where a
    change by an outer product tells what becomes of them. native.py compiles this, with REAL = double and with REAL = float. */
 
 #include <float.h>
@@ -16,7 +16,7 @@
 typedef REAL real;
 typedef uint8_t truth;
 
-/* What an agent remembers: m places, d coordinates. */
+/* The memory of an agent: m places, d coordinates. */
 typedef struct {
   int64_t m, d;
   real *points, *gram; /* (m, d), (m, m) */
@@ -45,8 +45,8 @@ static void add(real *restrict to, real scale, const real *restrict row, int64_t
   for (int64_t i = 0; i < n; i++) to[i] += scale * row[i];
 }
 
-/* out = sum of v[j] * row j over the rows of a matrix with n columns whose v is not zero; four at a time, because each
-   time goes through all of `out`. */
+/* out = sum of v[j] * row j over the rows of a matrix with n columns whose v is not zero. Four rows at a time, because
+   every pass goes through all of `out`. */
 static void combine(real *restrict out, const real *restrict v, const real *restrict matrix, int64_t rows, int64_t n) {
   int64_t which[4], found, j = 0;
   memset(out, 0, n * sizeof(real));
@@ -65,14 +65,14 @@ static void combine(real *restrict out, const real *restrict v, const real *rest
   for (int64_t k = 0; k < found; k++) add(out, v[which[k]], matrix + which[k] * n, n);
 }
 
-static void set_row(real *gram, int64_t who, const real *products, int64_t m) {
-  memcpy(gram + who * m, products, m * sizeof(real));
-  for (int64_t j = 0; j < m; j++) gram[j * m + who] = products[j];
+static void set_row(real *gram, int64_t place, const real *products, int64_t m) {
+  memcpy(gram + place * m, products, m * sizeof(real));
+  for (int64_t j = 0; j < m; j++) gram[j * m + place] = products[j];
 }
 
-/* v in the place that is missed least; its weight, if any, goes to the next lightest. */
+/* Insert v in place of the least recently used point; if all have weight, merge the two of least weight. */
 static void remember(Memory a, const real *v, real unit, real *scratch) {
-  int64_t m = a.m, d = a.d, place = 0, heir = -1;
+  int64_t m = a.m, d = a.d, place = 0, successor = -1;
   real least = INFINITY;
   for (int64_t i = 0; i < m; i++) {
     real w = a.weights[i];
@@ -81,15 +81,15 @@ static void remember(Memory a, const real *v, real unit, real *scratch) {
   }
   if (a.weights[place] > 0) {
     for (int64_t i = 0; i < m; i++)
-      if (i != place && a.weights[i] > 0 && (heir < 0 || a.weights[i] < a.weights[heir])) heir = i;
-    real together = a.weights[place] + a.weights[heir];
-    real first = a.weights[place] / together, second = a.weights[heir] / together;
-    real *mine = a.points + place * d, *its = a.points + heir * d;
+      if (i != place && a.weights[i] > 0 && (successor < 0 || a.weights[i] < a.weights[successor])) successor = i;
+    real together = a.weights[place] + a.weights[successor];
+    real first = a.weights[place] / together, second = a.weights[successor] / together;
+    real *mine = a.points + place * d, *its = a.points + successor * d;
     for (int64_t k = 0; k < d; k++) its[k] = first * mine[k] + second * its[k];
-    for (int64_t j = 0; j < m; j++) scratch[j] = first * a.gram[place * m + j] + second * a.gram[heir * m + j];
-    scratch[heir] = first * scratch[place] + second * scratch[heir];
-    set_row(a.gram, heir, scratch, m);
-    a.weights[heir] = together;
+    for (int64_t j = 0; j < m; j++) scratch[j] = first * a.gram[place * m + j] + second * a.gram[successor * m + j];
+    scratch[successor] = first * scratch[place] + second * scratch[successor];
+    set_row(a.gram, successor, scratch, m);
+    a.weights[successor] = together;
     memset(a.inverse, 0, m * m * sizeof(real));
   } else if (a.inverse[place * m + place] > 0) {
     memset(a.inverse, 0, m * m * sizeof(real));
@@ -102,7 +102,7 @@ static void remember(Memory a, const real *v, real unit, real *scratch) {
   a.weights[place] = 0;
 }
 
-/* Nothing but x: points that rounding cannot tell apart would get in the way for ever. */
+/* Keep x alone: points that differ by rounding only make the Gram matrix singular. */
 static void forget(Memory a, const real *x, real unit, real *scratch) {
   int64_t m = a.m, d = a.d;
   memcpy(a.points, x, d * sizeof(real));
@@ -112,27 +112,27 @@ static void forget(Memory a, const real *x, real unit, real *scratch) {
   memset(a.inverse, 0, m * m * sizeof(real));
 }
 
-/* What `nearest` knows besides the memory. */
+/* The state of `nearest` besides the memory. */
 typedef struct {
   real *slope, *flat, *free; /* target - gram @ w; the inverse's row sums; inverse @ slope */
-  real *known;               /* 1 for who is of the support, else 0 */
+  real *known;               /* 1 for points of the support, else 0 */
   real *aim, *scratch;
 } Walk;
 
-/* `who` joins the support or leaves it; whether the inverse can be right then. */
-static int swap(Memory a, Walk s, int64_t who, int joins, real ridge) {
+/* Point `place` joins the support or leaves it. Returns 0 if the inverse cannot be right afterwards. */
+static int swap(Memory a, Walk s, int64_t place, int joins, real ridge) {
   int64_t m = a.m;
   real *q = s.scratch, *H = a.inverse, scale, most = 0;
   if (joins) {
-    const real *column = a.gram + who * m;
+    const real *column = a.gram + place * m;
     for (int64_t i = 0; i < m; i++) s.aim[i] = s.known[i] * column[i];
     combine(q, s.aim, H, m, m);
-    real rest = column[who] + ridge - dot(column, q, m);
+    real rest = column[place] + ridge - dot(column, q, m);
     scale = 1 / (rest > ridge ? rest : ridge);
-    q[who] -= 1;
+    q[place] -= 1;
   } else {
-    memcpy(q, H + who * m, m * sizeof(real));
-    scale = -1 / (q[who] > 0 ? q[who] : 1);
+    memcpy(q, H + place * m, m * sizeof(real));
+    scale = -1 / (q[place] > 0 ? q[place] : 1);
   }
   for (int64_t i = 0; i < m; i++)
     if (q[i] != 0) add(H + i * m, scale * q[i], q, m);
@@ -140,31 +140,31 @@ static int swap(Memory a, Walk s, int64_t who, int joins, real ridge) {
   add(s.free, scale * dot(q, s.slope, m), q, m);
   for (int64_t i = 0; i < m; i++)
     if (!(q[i] * q[i] <= most)) most = q[i] * q[i];
-  s.known[who] = joins;
+  s.known[place] = joins;
   if (!joins) {
-    for (int64_t i = 0; i < m; i++) H[i * m + who] = H[who * m + i] = 0;
-    s.flat[who] = s.free[who] = 0;
+    for (int64_t i = 0; i < m; i++) H[i * m + place] = H[place * m + i] = 0;
+    s.flat[place] = s.free[place] = 0;
   }
   return most * fabs(scale) <= 100 / ridge;
 }
 
-/* From scratch, what `swap` keeps up to date: inverse @ slope, */
+/* Compute inverse @ slope again, which `swap` keeps up to date. */
 static void refresh(Memory a, Walk s) {
   for (int64_t i = 0; i < a.m; i++) s.aim[i] = s.known[i] * s.slope[i];
   combine(s.free, s.aim, a.inverse, a.m, a.m);
 }
 
-/* and all of it; whether somebody has weight whom the inverse does not know. */
+/* The same for all that `swap` keeps up to date. Returns 1 if a point with weight is missing from the inverse. */
 static int renew(Memory a, Walk s) {
-  int strangers = 0;
+  int missing = 0;
   for (int64_t i = 0; i < a.m; i++) {
     int known = a.inverse[i * a.m + i] > 0;
     s.known[i] = known;
-    strangers |= a.weights[i] > 0 && !known;
+    missing |= a.weights[i] > 0 && !known;
   }
   combine(s.flat, s.known, a.inverse, a.m, a.m);
   refresh(a, s);
-  return strangers;
+  return missing;
 }
 
 static void find_slope(Memory a, Walk s, const real *target) {
@@ -172,7 +172,7 @@ static void find_slope(Memory a, Walk s, const real *target) {
   for (int64_t i = 0; i < a.m; i++) s.slope[i] = target[i] - s.slope[i];
 }
 
-/* w + step * aim, without what rounding leaves below zero and without `gone`, and of sum one; whether that could be. */
+/* w + step * aim, with negative entries (from rounding) and `gone` set to zero, scaled to sum one. Returns 0 if it cannot be. */
 static int move(real *restrict w, real step, const real *restrict aim, int64_t gone, real *restrict moved, int64_t m) {
 #pragma omp simd
   for (int64_t i = 0; i < m; i++) {
@@ -186,7 +186,7 @@ static int move(real *restrict w, real step, const real *restrict aim, int64_t g
   return 1;
 }
 
-/* By how much half the squared distance to y fell between two weights, each with its slope. */
+/* The decrease of half the squared distance to y between two weight vectors, each with its slope. */
 static real fell(const real *restrict now, const real *restrict before, const real *restrict slope,
                  const real *restrict then, real mean, int64_t m) {
   real sum = 0;
@@ -203,13 +203,13 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
   real *before = scratch + 6 * m, *slope = scratch + 7 * m;
   int fresh = 0;
   find_slope(a, s, target);
-  int strangers = renew(a, s);
+  int missing = renew(a, s);
   for (int64_t steps = 1;; steps++) {
     int64_t unknown = -1, blocker = -1, newcomer = -1;
     memcpy(before, w, m * sizeof(real));
     memcpy(slope, s.slope, m * sizeof(real));
     int leaves = 0, beyond = 0, falls = 0, again = 0, sound = 1;
-    for (int64_t i = 0; strangers && i < m && unknown < 0; i++)
+    for (int64_t i = 0; missing && i < m && unknown < 0; i++)
       if (w[i] > 0 && s.known[i] == 0) unknown = i;
     if (unknown < 0) {
       real mass = total(s.flat, m), level = total(s.free, m) / (mass > 0 ? mass : 1), least = INFINITY;
@@ -219,10 +219,10 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
       leaves = least < 1;
       real step = leaves ? least : 1;
       int moved = move(w, step, s.aim, leaves ? blocker : -1, s.scratch, m);
-      if (leaves && !moved) { /* it leaves with its weight, and will have to come back */
+      if (leaves && !moved) { /* it leaves with its weight, and is added again later */
         find_slope(a, s, target);
         refresh(a, s);
-        strangers = 1;
+        missing = 1;
       } else if (leaves) {
         /* gram @ aim is slope - level on the support, and the inverse takes it back to aim. */
         for (int64_t i = 0; i < m; i++) s.slope[i] -= step * s.known[i] * (s.slope[i] - level);
@@ -234,7 +234,7 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
     int whole = unknown < 0 && !leaves;
     if (!leaves) find_slope(a, s, target);
     real mean = dot(w, s.slope, m), value = -(dot(w, target, m) + mean) / 2;
-    /* Not as a difference of values: rounding would hide what a small gain brings, its square. */
+    /* Not a difference of two values: a small gain changes the value by its square, which rounding would hide. */
     drop += fell(w, before, s.slope, slope, mean, m);
     if (whole) {
       real best = -INFINITY, most = -INFINITY;
@@ -242,7 +242,7 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
         if (a.used[i] && s.slope[i] > most) most = s.slope[i];
       beyond = most - mean > floor_;
       for (int64_t i = 0; beyond && i < m; i++)
-        if (a.used[i] && s.slope[i] - mean > floor_) { /* rounding does not choose among equals */
+        if (a.used[i] && s.slope[i] - mean > floor_) { /* ties are not broken by rounding */
           real rank = floor((s.slope[i] - mean) / floor_);
           if (rank > best) best = rank, newcomer = i;
         }
@@ -260,14 +260,14 @@ static void nearest(Memory a, const real *target, real floor_, real ridge, real 
       return;
     if (unknown >= 0 || worn) {
       find_slope(a, s, target);
-      strangers = renew(a, s);
+      missing = renew(a, s);
     }
     if (whole) drop = 0;
     fresh |= worn;
   }
 }
 
-/* The direction y - x without its last digits; the length of what was taken off. */
+/* The direction y - x without its last digits; returns the length of what was removed. */
 static real coarse(real *out, const real *y, const real *x, int64_t d) {
   real most = 0, lost = 0;
   for (int64_t k = 0; k < d; k++) {
@@ -287,7 +287,7 @@ static real coarse(real *out, const real *y, const real *x, int64_t d) {
 enum { POINTS, GRAM, USED, AGE, WEIGHTS, INVERSE, X, Y, DIRECTION, LOST, HEIGHT, LOW, CALLS, DONE, STATE };
 enum { EPS = STATE, CAP, UNIT, FLOOR, RIDGE, REACH, ANSWER, GIVEN };
 
-/* Whether XLA only wants to know which version of its interface this is. */
+/* True if XLA only asks for the version of this interface. */
 static int introduced(XLA_FFI_CallFrame *frame) {
   __typeof__(frame->extension_start) extension = frame->extension_start; /* its type has had several names */
   if (extension == NULL || extension->type != XLA_FFI_Extension_Metadata) return 0;

@@ -1,7 +1,7 @@
 """`native.c`, compiled on this machine and called from compiled programs (XLA's foreign function interface).
 
-The library is built the first time that it is needed, with the C compiler of the machine, and kept in the folder for
-caches. Where there is no compiler, or with `DROCULO_NATIVE=0`, the same is done in JAX alone, some ten times slower.
+The library is built with the machine's C compiler when it is first needed, and kept in the cache folder. Without a
+compiler, or with `DROCULO_NATIVE=0`, the same steps run in JAX alone, about ten times slower.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ import jax
 import numpy as np
 from jax import Array
 
-from droculo.cache import usual_folder
+from droculo.folders import cache_folder
 
 if TYPE_CHECKING:
-    from droculo.oracles.corrective import Search, Task
+    from droculo.oracles.active_set import Search, Task
 
 SOURCE = Path(__file__).with_name("native.c")
 FLAGS = ("-O3", "-std=c11", "-ffp-contract=fast", "-fPIC", "-shared", "-fopenmp-simd")
@@ -35,15 +35,15 @@ logger = logging.getLogger(__name__)
 
 
 def available(number: Any = np.float64) -> bool:
-    """Whether compiled programs can call `native.c` here, for numbers of this type."""
+    """True if compiled programs can call `native.c` here, for numbers of this type."""
     wanted = os.environ.get("DROCULO_NATIVE", "1") != "0" and jax.default_backend() == "cpu"
     return wanted and np.dtype(number) in REALS and _library(np.dtype(number)) is not None
 
 
 def step(task: Task, s: Search, answers: Array) -> Search:
-    """For a batch of agents: judge what was answered, if anything was asked, then walk.
+    """For a batch of agents: use the linear oracle's answer, if there was a question, then move x.
 
-    These are `_judge` and `_walk` of corrective.py.
+    These are `_judge` and `_walk` of active_set.py.
     """
     _check(task, s, answers)
     state, structure = jax.tree.flatten(s)
@@ -53,7 +53,7 @@ def step(task: Task, s: Search, answers: Array) -> Search:
 
 @jax.custom_jvp
 def once(value: Array) -> Array:
-    """The same; but the compiler, which cannot see that, works `value` out once and not again in every use."""
+    """The identity, opaque to XLA: it keeps XLA from computing `value` again at every use (an optimization barrier)."""
     return _call("once", [value])[0] if available(value.dtype) else value
 
 
@@ -63,7 +63,7 @@ def _once_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arr
 
 
 def _check(task: Task, s: Search, answers: Array) -> None:
-    """C takes every array for what it should be."""
+    """Check all shapes and types: C reads the arrays without any check."""
     *lead, m, d = s.atoms.points.shape
     number, atoms = s.atoms.points.dtype, s.atoms
     vectors = {"x": s.x, "y": s.y, "direction": s.direction, "the linear oracle's answer": answers}
@@ -84,7 +84,7 @@ def _check(task: Task, s: Search, answers: Array) -> None:
 
 
 def _call(function: str, state: list[Array], *more: Array) -> list[Array]:
-    """A function of `native.c`, which writes over `state`."""
+    """Call a function of `native.c`, which overwrites `state`."""
     shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in state]  # type: ignore[no-untyped-call]
     call: Any = jax.ffi.ffi_call(
         f"droculo_{function}_{_library(np.dtype(state[0].dtype))}", shapes, vmap_method="broadcast_all",
@@ -97,8 +97,8 @@ def _call(function: str, state: list[Array], *more: Array) -> list[Array]:
 def _library(real: np.dtype[Any]) -> str | None:
     """The name under which XLA knows `native.c` for this type of number, or None where it cannot be compiled.
 
-    It names the source: a program that was kept on disk finds the code that it was made for, or none. It does not name the
-    machine: a checkpoint is told apart by its program, and may be finished elsewhere.
+    The name is a digest of the source, so that a program kept on disk finds the code that it was compiled with, or none.
+    It does not depend on the machine: a checkpoint records its program, and may be continued elsewhere.
     """
     try:
         name = hashlib.sha256(SOURCE.read_bytes() + REALS[real].encode()).hexdigest()[:16]
@@ -106,33 +106,33 @@ def _library(real: np.dtype[Any]) -> str | None:
             capsule = jax.ffi.pycapsule(address)  # type: ignore[no-untyped-call]
             jax.ffi.register_ffi_target(f"droculo_{function}_{name}", capsule, platform="cpu")
         return name
-    except Exception as problem:  # whatever it is, there is another way
+    except Exception as problem:  # whatever the cause, JAX alone can do the same
         said = getattr(problem, "stderr", None) or b""
         logger.info(
-            "the corrective oracle runs in JAX alone, which is slower: %s %s", problem, said.decode(errors="replace")
+            "the active-set oracle runs in JAX alone, which is slower: %s %s", problem, said.decode(errors="replace")
         )
         return None
 
 
 def _functions(real: np.dtype[Any]) -> dict[str, Any]:
-    """The functions of the library: one that is kept, else one that is compiled now."""
+    """The functions of the library, from the cache folder if it is there, else compiled now."""
     found = (shutil.which(name) for name in (os.environ.get("CC", "cc"), "cc", "gcc", "clang"))
     compiler = next((path for path in found if path is not None), None)
     if compiler is None:
         raise OSError("no C compiler was found")
-    kept = usual_folder() / f"native-{_key(real, compiler)}.so"
+    kept = cache_folder() / f"native-{_key(real, compiler)}.so"
     try:
         kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_ours(kept.parent) and kept.exists():
             return _loaded(kept)
     except (OSError, AttributeError):
-        pass  # damaged, or of another system: made again
+        pass  # damaged, or of another system: compile it again
     try:
         if _is_ours(kept.parent):
             _compile(real, compiler, kept)
             return _loaded(kept)
     except OSError:
-        pass  # a folder that cannot be written
+        pass  # the folder cannot be written
     alone = Path(_scratch().name) / kept.name
     _compile(real, compiler, alone)
     return _loaded(alone)
@@ -144,7 +144,7 @@ def _loaded(library: Path) -> dict[str, Any]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether nobody else can have put something there: what lies there is run."""
+    """True if only the current user can write here: code from this folder is loaded."""
     if not hasattr(os, "getuid"):
         return True
     found = folder.stat()
@@ -153,12 +153,12 @@ def _is_ours(folder: Path) -> bool:
 
 @cache
 def _scratch() -> tempfile.TemporaryDirectory[str]:
-    """A folder of this process, where no other will do."""
+    """A temporary folder of this process, used if the cache folder cannot be."""
     return tempfile.TemporaryDirectory(prefix="droculo-", ignore_cleanup_errors=True)
 
 
 def _key(real: np.dtype[Any], compiler: str) -> str:
-    """Of everything that goes into a library, the processor included: a folder for caches may be shared between machines."""
+    """A digest of all that a library depends on, including the processor: machines may share a cache folder."""
     seen = hashlib.sha256(SOURCE.read_bytes())
     tool = os.stat(compiler)
     versions = (version("jaxlib"), platform.system(), platform.machine(), platform.processor())
@@ -179,4 +179,4 @@ def _compile(real: np.dtype[Any], compiler: str, library: Path) -> None:
             subprocess.run([*command, "-march=native"], check=True, capture_output=True, timeout=120)
         except subprocess.CalledProcessError:
             subprocess.run(command, check=True, capture_output=True, timeout=120)
-        os.replace(made, library)  # whole or not at all, whoever else is at it
+        os.replace(made, library)  # atomic, also if another process does the same

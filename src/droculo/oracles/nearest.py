@@ -1,6 +1,6 @@
 """The point of a hull nearest to a given one: Wolfe's method, in terms of inner products alone.
 
-Points p_1, ..., p_m of R^d, and y. Whoever has weight makes up x = sum w_i p_i. The search needs to know only
+Given points p_1, ..., p_m of R^d and y, x = sum w_i p_i is a convex combination of the points. The search needs only
 gram[i, j] = <p_i, p_j> + unit and target[i] = <p_i, y> (up to a constant). (P. Wolfe, Finding the nearest point in a
 polytope, Mathematical Programming 11, 1976.)
 """
@@ -17,10 +17,10 @@ from jax import Array
 
 
 class Corral(eqx.Module):
-    """Weights, and the inverse of gram among those who have some (zero for everybody else).
+    """The weights, and the inverse of gram restricted to the points in the support (zero in all other rows).
 
-    Who joins or leaves changes the inverse by an outer product. Somebody with weight whom the inverse does not know yet
-    joins first; so an inverse of zeros is always a valid start.
+    A point that joins or leaves the support changes the inverse by an outer product. Points with weight that are missing
+    from the inverse are added first, so a zero inverse is always a valid initial value.
     """
 
     weights: Array  # (m,)
@@ -30,8 +30,8 @@ class Corral(eqx.Module):
 class _Walk(NamedTuple):
     corral: Corral
     slope: Array  # (m,): <p, y - x> for every p, up to a constant
-    drop: Array  # by how much half the squared distance fell since somebody was last let in
-    fresh: Array  # whether the inverse was begun anew
+    drop: Array  # the decrease of half the squared distance since a point last joined
+    fresh: Array  # True once the inverse has been reset
     steps: Array
     settled: Array
 
@@ -39,10 +39,10 @@ class _Walk(NamedTuple):
 def nearest(
     gram: Array, target: Array, used: Array, start: Corral, *, floor: Array, enough: Array, ridge: Array, idle: Array
 ) -> Corral:
-    """The weights of the nearest point, among those `used`, to within <p - x, y - x> <= floor for each of them; or of any
-    point whose w.gram w - 2 w.target is at most `enough`.
+    """The weights of the point nearest to y in the hull of the `used` points, up to <p - x, y - x> <= floor for each p.
 
-    `ridge` keeps the inverse finite where points coincide. An `idle` agent of a batch does nothing.
+    The search also stops at any point whose w.gram w - 2 w.target is at most `enough`. `ridge` keeps the inverse finite
+    where points coincide. Nothing is done for an `idle` agent of a batch.
     """
     m = target.shape[0]
     index = jnp.arange(m)
@@ -65,24 +65,24 @@ def nearest(
         slope = target - gram @ w
         mean = jnp.dot(w, slope)
         value = -(jnp.dot(w, target) + mean) / 2
-        # Not as a difference of values: rounding would hide what a small gain brings, its square.
+        # Not a difference of two values: a small gain changes the value by its square, which rounding would hide.
         drop = s.drop + jnp.dot(w - s.corral.weights, s.slope + slope - 2 * mean) / 2
         gain = jnp.where(used, slope - mean, -jnp.inf)
-        newcomer = jnp.argmax(jnp.floor(gain / floor))  # rounding does not choose among equals
+        newcomer = jnp.argmax(jnp.floor(gain / floor))  # so that ties are not broken by rounding
         known = jnp.any(support & (index == newcomer))
         beyond = whole & (jnp.max(gain) > floor)
         falls = drop > 0
         again = beyond & falls
-        who = jnp.where(waits, jnp.argmax(unknown.astype(w.dtype)), jnp.where(leaves, blocker, newcomer))
-        H, sound = _swap(H, gram, index == who, waits | (again & ~known), leaves, ridge)
-        # One of the support beyond the plane through x, and no step brings x nearer; or numbers that cannot be: rounding has
-        # worn the inverse out.
-        worn = (beyond & ~falls & known) | ~sound
-        corral = Corral(w, jnp.where(worn, 0, H))
+        changed = jnp.where(waits, jnp.argmax(unknown.astype(w.dtype)), jnp.where(leaves, blocker, newcomer))
+        H, sound = _swap(H, gram, index == changed, waits | (again & ~known), leaves, ridge)
+        # A point of the support lies beyond the plane through x although no step brings x nearer, or the inverse has
+        # impossible entries: rounding errors have accumulated in it, and it is reset.
+        stale = (beyond & ~falls & known) | ~sound
+        corral = Corral(w, jnp.where(stale, 0, H))
         steps = s.steps + 1
-        over = (worn & s.fresh) | (whole & ~again & ~worn) | (steps >= 20 * m) | ~jnp.isfinite(value)
+        over = (stale & s.fresh) | (whole & ~again & ~stale) | (steps >= 20 * m) | ~jnp.isfinite(value)
         settled = over | (2 * value <= enough)
-        return _Walk(corral, slope, jnp.where(whole, 0, drop), s.fresh | worn, steps, settled)
+        return _Walk(corral, slope, jnp.where(whole, 0, drop), s.fresh | stale, steps, settled)
 
     never = jnp.asarray(np.inf, target.dtype)
     slope = target - gram @ start.weights
@@ -99,7 +99,7 @@ def _newton(inverse: Array, slope: Array) -> Array:
 
 
 def _swap(inverse: Array, gram: Array, here: Array, joins: Array, leaves: Array, ridge: Array) -> tuple[Array, Array]:
-    """The inverse once the one who is `here` joins the support, or leaves it, or neither; and whether it can be right."""
+    """The inverse after the point at `here` joins or leaves the support, or neither; and False if it cannot be right."""
     one = here.astype(gram.dtype)
     column, own = one @ gram, one @ inverse
     reach = inverse @ column

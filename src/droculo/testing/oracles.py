@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from droculo.oracles import InfeasibleProjection, Projection, lemma_bound
+from droculo.oracles import InfeasibleProjection, Projection, batching, lemma_bound
 from droculo.precision import double
 from droculo.sets import Set
 from droculo.sets.base import Cut
@@ -50,7 +50,7 @@ def check_oracle(
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def _run(oracle: InfeasibleProjection, set_: Set, x0: jax.Array, y0: jax.Array, eps: jax.Array) -> Projection:
     def one(x: jax.Array, y: jax.Array) -> Projection:
-        return oracle(set_, x, y, eps, oracle.init(set_, x))
+        return batching.project(oracle, set_, x, y, eps, oracle.init(set_, x))
 
     return jax.vmap(one)(x0, y0)
 

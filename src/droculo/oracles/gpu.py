@@ -1,8 +1,8 @@
-"""On a GPU: the loops of a few agents inside one kernel, where they wait for nobody else and their state stays in registers.
+"""On a GPU: the loops of a few agents inside one kernel, independent of all other agents, with their state in registers.
 
-A batched loop outside of a kernel reads and writes the state of all agents in every turn, asks the host whether to go on,
-and runs to the slowest of them all. Here the same function is written into a Pallas kernel (Triton). Triton knows fewer
-operations than XLA: `_simplified` puts the others (reductions of truth values, small products) in its terms.
+A batched loop outside of a kernel reads and writes the state of all agents in every iteration, asks the host whether to
+continue, and runs until the slowest agent is done. Here the same function becomes a Pallas kernel (Triton). Triton supports
+fewer operations than XLA: `_simplified` expresses the others (boolean reductions, small products) by those it supports.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ONE_WARP = 32 * 32
 
 
 def warps(own: Any, tile: int) -> int:
-    """How many for a kernel's program: one, or four where it would run out of registers.
+    """The number of warps of a kernel's program: one, or four where one would run out of registers.
 
     At d = 32 with 10^5 agents, memories of 16 points take 1.1 ms with one, 1.5 with two, 1.8 with four; of 32, 2.4 with one and 2.5
     with two; of 64, 17 with one, 8.8 with two, 8.5 with four and 12 with eight.
@@ -33,7 +33,7 @@ def warps(own: Any, tile: int) -> int:
 
 
 def fits(shared: Any, own: Any) -> bool:
-    """Whether Triton takes these arrays: all lengths are powers of two (an agent axis apart), and none is float64."""
+    """True if Triton supports these arrays: all lengths but the agent axis are powers of two, and none is float64."""
     lengths = [n for leaf in jax.tree.leaves(shared) for n in jnp.shape(leaf)]
     lengths += [n for leaf in jax.tree.leaves(own) for n in jnp.shape(leaf)[1:]]
     wide = any(jnp.result_type(leaf) == np.float64 for leaf in jax.tree.leaves((shared, own)))
@@ -51,10 +51,10 @@ def in_kernel(function: Callable[[Any, Any], Any], shared: Any, own: Any, tile: 
     closed, shape = jax.make_jaxpr(whole, return_shape=True)(shared, example)
     given, (outs, structure) = jax.tree.leaves((shared, own)), jax.tree.flatten(shape)
     count = len(jax.tree.leaves(shared))
-    # Constants that tracing found (a ramp of indices, say) go in with what is shared.
+    # Constants found in tracing (such as a range of indices) are passed with the shared arrays.
     given = [jnp.asarray(c) for c in closed.consts] + given
     count += len(closed.consts)
-    single = [leaf.ndim == 0 for leaf in given[:count]]  # a kernel sees no scalars, only blocks
+    single = [leaf.ndim == 0 for leaf in given[:count]]  # kernels take blocks, not scalars
 
     def kernel(*refs: Any) -> None:
         read = [ref[0] if i < count and single[i] else ref[...] for i, ref in enumerate(refs[: len(given)])]
@@ -79,18 +79,18 @@ def in_kernel(function: Callable[[Any, Any], Any], shared: Any, own: Any, tile: 
 
 
 def _of_length(leaf: Any, agents: int) -> Any:
-    """The type of `leaf`, for so many agents."""
+    """The type of `leaf` for this number of agents."""
     return jax.ShapeDtypeStruct((agents, *leaf.shape[1:]), leaf.dtype)  # type: ignore[no-untyped-call]
 
 
 def _padded(leaf: Array, size: int) -> Array:
-    """With the last agent repeated, so that the last program is full."""
+    """`leaf` with the last agent repeated, so that the last program is full."""
     short = size - leaf.shape[0]
     return jnp.concatenate([leaf, jnp.broadcast_to(leaf[-1:], (short, *leaf.shape[1:]))]) if short else leaf
 
 
 def _simplified(jaxpr: Jaxpr, args: list[Any]) -> list[Any]:
-    """Evaluate, with every operation that Triton does not know in terms of those that it does."""
+    """Evaluate, with every operation that Triton lacks expressed by those that it has."""
     values: dict[Any, Any] = {}
 
     def read(atom: Any) -> Any:
@@ -133,7 +133,7 @@ def _loop(args: list[Any], params: dict[str, Any]) -> list[Any]:
 
     def turn(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         new = _simplified(body.jaxpr, [*body.consts, *args[first:second], *carry])
-        each = active(carry)  # a batched loop: who is finished stays as it is
+        each = active(carry)  # a batched loop: finished agents keep their values
         return tuple(
             jnp.where(each.reshape(*each.shape, *(1,) * (after.ndim - each.ndim)), after, before)
             for after, before in zip(new, carry, strict=True)

@@ -1,5 +1,7 @@
 """Agents in flocks, or in a GPU's kernel, do what each does alone."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ import pytest
 from jax.experimental import pallas
 
 from droculo import oracles, sets
-from droculo.oracles import flocks, kernel
+from droculo.oracles import batching, gpu
 from droculo.precision import double
 
 ORACLES = {
@@ -37,14 +39,14 @@ def batched(call, oracle, domain, x0, y0, eps):
 
 
 @pytest.mark.parametrize("name", ["active-set", "frank-wolfe"])
-@pytest.mark.parametrize("agents", [3 * flocks.HERD - 1])  # the last flock is not full
+@pytest.mark.parametrize("agents", [3 * batching.NATIVE_CHUNK - 1])  # the last flock is not full
 def test_flocks_change_nothing(name, agents):
     oracle = ORACLES[name]
     with double():
         domain, x0, y0 = everyone(agents, 8, jnp.float64)
         eps = jnp.asarray(1e-3)
         together = batched(oracle.project, oracle, domain, x0, y0, eps)
-        apart = batched(oracle, oracle, domain, x0, y0, eps)
+        apart = batched(partial(batching.project, oracle), oracle, domain, x0, y0, eps)
     assert int(together.calls.sum()) > agents
     np.testing.assert_array_equal(apart.calls, together.calls)
     np.testing.assert_allclose(apart.x, together.x, atol=1e-9)
@@ -57,7 +59,7 @@ def test_the_kernel_computes_the_same(name, monkeypatch):
     """Interpreted, so that it runs without a GPU."""
     interpreted = pallas.pallas_call
     monkeypatch.setattr(
-        kernel.pallas,
+        gpu.pallas,
         "pallas_call",
         lambda *given, compiler_params, **options: interpreted(*given, **options, interpret=True),
     )
@@ -66,12 +68,12 @@ def test_the_kernel_computes_the_same(name, monkeypatch):
     arrays, rest = eqx.partition(domain, eqx.is_array)
     memories = jax.vmap(lambda x: oracle.init(domain, x))(x0)
     own = (x0, y0, jnp.full(agents, 1e-2, jnp.float32), memories)
-    assert kernel.fits(arrays, own)
+    assert gpu.fits(arrays, own)
 
     def one(arrays, own):
         return oracle.project(eqx.combine(arrays, rest), *own)
 
-    found = kernel.in_kernel(one, arrays, own, 4)  # two programs, the second half full
+    found = gpu.in_kernel(one, arrays, own, 4)  # two programs, the second half full
     expected = jax.jit(jax.vmap(one, in_axes=(None, 0)))(arrays, own)
     np.testing.assert_array_equal(found.calls, expected.calls)
     np.testing.assert_allclose(found.x, expected.x, atol=1e-4)
@@ -81,16 +83,16 @@ def test_the_kernel_computes_the_same(name, monkeypatch):
 def test_what_a_kernel_takes():
     three = (jnp.zeros((5, 3), jnp.float32),)
     four = (jnp.zeros((5, 4), jnp.float32),)
-    assert kernel.fits((), four)
-    assert not kernel.fits((), three), "lengths must be powers of two"
+    assert gpu.fits((), four)
+    assert not gpu.fits((), three), "lengths must be powers of two"
     with double():
-        assert not kernel.fits((), (jnp.zeros((5, 4)),)), "float64 is too wide"
+        assert not gpu.fits((), (jnp.zeros((5, 4)),)), "float64 is too wide"
 
 
 @pytest.mark.skipif(jax.default_backend() != "gpu", reason="needs a GPU; the kernel itself is tested interpreted")
 def test_on_a_gpu():
     oracle = oracles.ActiveSet(size=8)
     domain, x0, y0 = everyone(100, 8, jnp.float32)
-    out = batched(oracle, oracle, domain, x0, y0, jnp.asarray(1e-2, jnp.float32))
+    out = batched(partial(batching.project, oracle), oracle, domain, x0, y0, jnp.asarray(1e-2, jnp.float32))
     assert bool(jnp.all(out.converged))
     assert bool(jnp.all(jax.vmap(lambda x: domain.contains(x, 1e-5))(out.x)))

@@ -1,4 +1,4 @@
-"""Two infeasible projections: the paper's, step by step, and a sharper one with the same contract."""
+"""Two infeasible projections by Frank-Wolfe: the paper's, step by step, and one that needs fewer LOO calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.oracles.base import InfeasibleProjection, Memory, Projection, lemma_bound, within_radius
+from droculo.oracles.contract import InfeasibleProjection, Memory, Projection, lemma_bound, within_radius
 from droculo.sets import Full, Set
 
 
@@ -24,8 +24,8 @@ class _Loop(NamedTuple):
 class PaperFrankWolfe(InfeasibleProjection):
     """Separating hyperplanes by Frank-Wolfe, then a pull by a fixed share: the oracle behind Lemma 1.
 
-    Its LOO calls are at most Lemma 1's bound; `limit` caps them besides. It also stops when a step no longer
-    brings x and y closer, which in exact arithmetic cannot happen and in rounded arithmetic means the floor is reached.
+    Its LOO calls are at most Lemma 1's bound, and at most `limit`. It also stops when a step no longer brings x and y
+    closer: with exact arithmetic this cannot happen, in floating point no further progress is possible.
     """
 
     limit: int = eqx.field(static=True, default=10_000_000)
@@ -55,10 +55,10 @@ class PaperFrankWolfe(InfeasibleProjection):
 class FrankWolfe(InfeasibleProjection):
     """The same contract with far fewer calls.
 
-    - membership shortcut: where y, or its foot on the affine hull, lies in K, that is its projection and no call is
-      needed (where the set can tell membership quickly);
-    - exact-margin pull: the oracle's gap is the margin of the hyperplane, so y goes all the way to it;
-    - relative stop: a hyperplane is good enough at gap <= max(eps, relative |x - y|^2).
+    - membership shortcut: if y, or its orthogonal projection on the affine hull, lies in K, this is the result and no
+      call is needed (for sets with a fast `contains`);
+    - exact-margin pull: the gap is the margin of the hyperplane, so y is moved all the way onto the hyperplane;
+    - relative stop: a hyperplane is accepted at gap <= max(eps, relative |x - y|^2).
       Larger `relative` (at most 1/2) means fewer calls, but y is pulled further than needed, which costs reward.
     """
 
@@ -86,7 +86,7 @@ class FrankWolfe(InfeasibleProjection):
             v, gap, dist = _look(domain, s)
             separated = gap <= jnp.maximum(eps, self.relative * dist)
             x = jnp.where(separated, s.x, _frank_wolfe(s.x, v, gap))
-            # <y - x, z - x> <= gap on all of K: move y onto that plane. What is left of y - x is gap/|y - x|^2 of it.
+            # <y - x, z - x> <= gap on all of K: move y onto that plane, which leaves gap/|y - x|^2 of y - x.
             left = jnp.clip(gap, 0, dist) / dist
             y = jnp.where(separated, s.x + left * (s.y - s.x), s.y)
             return _advanced(s, x, y, dist, square(x - y) <= 3 * eps, cap)
@@ -101,7 +101,7 @@ def check_limit(limit: int) -> None:
 
 
 def foot_on_hull(domain: Set, y: Array) -> tuple[Array, float | Array]:
-    """The foot of y on the affine hull of K, and how far rounding may keep it from meeting the hull's equalities."""
+    """The orthogonal projection of y on the affine hull of K, and the rounding error in the equalities of the hull."""
     known = domain.geometry
     if known.subspace is None or known.center is None or isinstance(known.subspace, Full):
         return y, 0.0

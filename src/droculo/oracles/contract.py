@@ -1,17 +1,14 @@
-"""The contract of an infeasible projection, and what every implementation returns."""
+"""The contract of an infeasible projection (the paper's Lemma 1), and what every implementation returns."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from droculo.oracles import native
-from droculo.oracles.flocks import in_flocks
 from droculo.sets import Set
 
 #: An agent-local memory: any pytree of arrays, carried in the agent's state and never sent.
@@ -19,12 +16,12 @@ Memory = Any
 
 
 class Projection(eqx.Module):
-    """What came out: x in K, y near it, and the price."""
+    """The result of an infeasible projection: x in K, y near it, and what they cost."""
 
     x: Array
     y: Array
     calls: Array  # LOO calls made
-    converged: Array  # whether |x - y|^2 <= 3 eps was reached; False is an honest "stopped at the cap or at rounding"
+    converged: Array  # True if |x - y|^2 <= 3 eps was reached, False if the oracle stopped at its cap or at rounding
     memory: Memory
 
 
@@ -33,32 +30,28 @@ class InfeasibleProjection(eqx.Module):
 
     x in K,  |y| <= R,  |x - y|^2 <= 3 eps,  and  |y - z| <= |y0 - z| for every z in K,
 
-    reaching K only through its linear oracle. Whatever happens (ties, NaN, an eps below rounding), it returns.
+    reaching K only through its linear oracle. It returns for any input: ties, NaN, an eps below rounding.
+
+    An implementation is written for one agent. How a batch of agents is run is decided in `oracles.batching`; what
+    designs and schedules read from `starts_from_x0` and `remembers` is listed in `oracles.default`.
     """
 
-    #: whether x0 matters; if not, agents need not send theirs
+    #: True if the result depends on x0; if not, agents need not send their x
     starts_from_x0: ClassVar[bool] = True
-    #: whether its memory makes small tolerances and long steps cheap: the default ones go by that
+    #: True if a memory makes small tolerances and long steps cheap on a polytope
     remembers: ClassVar[bool] = False
 
     def init(self, domain: Set, x: Array) -> Memory:
-        """The memory an agent starts with."""
+        """The memory of an agent that starts at x."""
         return ()
 
     @abstractmethod
     def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
-        """The infeasible projection of y0, starting from x0: what an implementation says."""
+        """The infeasible projection of y0, starting from x0.
 
-    def together(self, number: Any) -> Callable[..., Projection] | None:
-        """`project` for a batch of agents with numbers of this type, or None. All its arguments but the set have one axis
-        more, or several."""
-        return None
-
-    def __call__(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
-        """`project`; a batch of agents goes flock by flock, so that few wait for the slowest."""
-        y0 = native.once(jnp.asarray(y0))  # with all the gradients that it is made of
-        out: Projection = in_flocks(self.project, self.together(y0.dtype), domain, x0, y0, tolerance, memory)
-        return out
+        In a batched loop a finished agent asks the linear oracle for the direction zero, which costs nothing and is
+        not counted.
+        """
 
 
 def within_radius(domain: Set, y: Array) -> Array:

@@ -1,8 +1,7 @@
-"""An infeasible projection that remembers: about one LOO call a block, where Frank-Wolfe needs many."""
+"""An infeasible projection that keeps an active set: about one LOO call per block, where Frank-Wolfe needs many."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,20 +12,20 @@ import numpy as np
 from jax import Array
 
 from droculo.oracles import native
-from droculo.oracles.base import InfeasibleProjection, Projection, lemma_bound, within_radius
-from droculo.oracles.flocks import over
-from droculo.oracles.infeasible import check_limit, foot_on_hull, square
+from droculo.oracles.batching import BatchCode, over
+from droculo.oracles.contract import InfeasibleProjection, Projection, lemma_bound, within_radius
+from droculo.oracles.frank_wolfe import check_limit, foot_on_hull, square
 from droculo.oracles.nearest import Corral, nearest
 from droculo.sets import Set
 
-#: nobody remembered is let in for less than this share of the tolerance; more would be wasted
+#: stored points that would gain less than this share of the tolerance are ignored
 SHARE = 0.01
-#: places in a memory at most, unless more are asked for
+#: the largest default size of a memory
 MOST = 260
 
 
 def places(dim: int) -> int:
-    """How many points an agent remembers by default: x needs d + 1 of them, and y comes back to others.
+    """The default number of points in a memory: x needs d + 1 of them, and others are needed again as y moves.
 
     >>> places(20)
     34
@@ -35,9 +34,9 @@ def places(dim: int) -> int:
 
 
 def _places_for(x: Array) -> int:
-    """`places`; on a GPU the power of two below, where one kernel can then run all loops (`kernel.fits`).
+    """`places`; on a GPU the next smaller power of two, for which one kernel can run all loops (`gpu.fits`).
 
-    That is one fewer than x can need; then the two lightest are merged. At d = 32 a block takes 2.2 ms with 32 places, 30 with 52,
+    That can be fewer than x needs; the two points of least weight are then merged. At d = 32 a block takes 2.2 ms with 32 places, 30 with 52,
     outside of a kernel, and 8.5 with 64 (10^5 agents on an H200; benchmarks/accelerator.py --places 32 52 64).
     """
     most, dim = places(x.shape[0]), x.shape[0]
@@ -46,36 +45,36 @@ def _places_for(x: Array) -> int:
 
 
 class Atoms(eqx.Module):
-    """Points of K that an agent has seen, and the weights with which they make up a point of K."""
+    """Points of K that an agent has seen, and the weights of those whose combination is x."""
 
     points: Array  # (m, d)
     gram: Array  # (m, m): their inner products, plus R^2
-    used: Array  # (m,): whether the place is taken
-    age: Array  # (m,): projections since the point last had weight
+    used: Array  # (m,): True where the place is taken
+    age: Array  # (m,): number of projections since the point last had positive weight
     corral: Corral
 
 
 class Task(NamedTuple):
-    """What a projection is given, and what follows from it."""
+    """The parameters of one projection."""
 
     eps: Array
-    cap: Array  # LOO calls at most
-    unit: Array  # of inner products: R^2
-    floor: Array  # nobody remembered is let in for less
+    cap: Array  # most LOO calls
+    unit: Array  # the scale of inner products: R^2
+    floor: Array  # stored points with a smaller gain are ignored
     ridge: Array
-    reach: Array  # 2 R: no two points of K are further apart
+    reach: Array  # 2 R: an upper bound of K's diameter
 
 
 class Search(NamedTuple):
-    """How far it has come: x is the nearest point to y in the hull of what is remembered."""
+    """The state of one projection: x is the point nearest to y in the hull of the stored points."""
 
     atoms: Atoms
     x: Array
     y: Array
-    direction: Array  # what the oracle is asked, about y - x; zero if nothing
-    lost: Array  # how much of y - x the direction leaves out
+    direction: Array  # of the next LOO call: y - x, rounded; zero if none is needed
+    lost: Array  # the length of y - x - direction
     height: Array  # |y - x|^2
-    low: Array  # and at the question before: it must fall, or rounding has the last word
+    low: Array  # height at the previous LOO call: if it does not fall, rounding allows no progress
     calls: Array
     done: Array
 
@@ -83,15 +82,17 @@ class Search(NamedTuple):
 class ActiveSet(InfeasibleProjection):
     """The contract of Lemma 1, from a memory of points of K (local to the agent, never sent).
 
-    x is the point nearest to y in the hull of what is remembered (`nearest`: no LOO call). Then the oracle is asked once:
-    if its gap is at most eps, nothing in K lies further beyond the plane through x, y is pulled onto that plane and the
-    projection is done; else the new vertex is remembered too, and so on. Everything that the contract needs is measured
-    with the true oracle. x0 is not used: any point of K is a start, and the agent's own is nearer.
+    x is the point nearest to y in the hull of the stored points (`nearest`: no LOO call). Then the linear oracle is
+    asked once. If its gap is at most eps, no point of K lies further beyond the plane through x: y is pulled onto that
+    plane and the projection is done. Otherwise the new vertex is stored and the search goes on. Everything that the
+    contract promises is measured with the linear oracle of K itself. x0 is not used: any point of K is a valid start,
+    and the stored ones are nearer.
 
-    When no place is left, who went without weight for longest makes room; if all have weight, the two lightest are
-    merged into their mean, so that x itself never gets lost. `size` places, by default half as many again as coordinates
-    and four (at most 260; in a GPU's kernel a power of two); their inner products are most of an agent's state, so give
-    very many agents of many coordinates fewer. If rounding ends a projection before its tolerance is met, the memory begins anew with x.
+    If the memory is full, the point that has had no weight for longest is evicted; if all have weight, the two of least
+    weight are merged into their weighted mean, so that x is never lost. The memory has `size` places, by default
+    3/2 d + 4 (at most 260; in a GPU's kernel a power of two). Their inner products are most of an agent's state:
+    choose fewer for very many agents with many coordinates. If rounding ends a projection before its tolerance is met,
+    the memory is reset to x alone.
     """
 
     starts_from_x0: ClassVar[bool] = False
@@ -124,11 +125,11 @@ class ActiveSet(InfeasibleProjection):
 
         return _end(domain, task, jax.lax.while_loop(lambda s: ~s.done, body, start))
 
-    def together(self, number: Any) -> Callable[..., Projection] | None:
-        return self._project_all if native.available(number) else None
+    def batch_code(self, dtype: Any) -> BatchCode | None:
+        return BatchCode(self._project_all) if native.available(dtype) else None
 
     def _project_all(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Atoms) -> Projection:
-        """`project` for a batch of agents, by the compiled `native.step`, which leaves alone who is done."""
+        """`project` for a batch of agents, by the compiled `native.step`, which skips agents that are done."""
         axes = y0.ndim - 1
         task, start = over(axes, partial(self._begin, domain))(x0, y0, tolerance, memory)
 
@@ -143,7 +144,7 @@ class ActiveSet(InfeasibleProjection):
         number = y0.dtype
         ulp = float(np.finfo(number).eps)
         eps = jnp.asarray(eps, number)
-        # So far out that rounding would leave nothing of K: nearer first, which costs nothing at such a distance.
+        # Clip far-away points: beyond this radius the spacing of floats exceeds the set's diameter.
         y0 = y0 / jnp.maximum(1, jnp.linalg.norm(y0) / jnp.asarray(domain.radius / ulp**0.5, number))
         inside, foot = jnp.zeros((), bool), y0
         if domain.has_fast_contains:
@@ -151,7 +152,7 @@ class ActiveSet(InfeasibleProjection):
             inside = domain.contains(foot, rounding)
         unit, reach = jnp.asarray(domain.radius**2, number), jnp.asarray(2 * domain.radius, number)
         bound, most = lemma_bound(domain, x0, y0, eps), min(self.limit, 40 * memory.used.shape[0])
-        cap = jnp.where(bound < most, bound, most)  # not a number is no bound
+        cap = jnp.where(bound < most, bound, most)  # also if the bound is NaN
         floor = jnp.maximum(SHARE * eps, 64 * ulp * unit)
         nothing, never = jnp.zeros((), number), jnp.asarray(jnp.inf, number)
         start = Search(
@@ -162,7 +163,7 @@ class ActiveSet(InfeasibleProjection):
 
 
 def _walk(task: Task, s: Search) -> Search:
-    """To the nearest point of the hull of what is remembered; and if that is not near enough, what to ask."""
+    """Move x to the nearest point of the hull of the stored points; if it is not near enough, choose the next direction."""
     atoms = s.atoms
     corral = nearest(
         atoms.gram, atoms.points @ s.y, atoms.used, atoms.corral, floor=task.floor, ridge=task.ridge, idle=s.done,
@@ -171,13 +172,13 @@ def _walk(task: Task, s: Search) -> Search:
     x = jnp.where(s.done, s.x, corral.weights @ atoms.points)
     height = square(s.y - x)
     done = s.done | (height <= 3 * task.eps) | ~jnp.isfinite(height)
-    direction, lost = _coarse(jnp.where(done, 0, s.y - x))  # who does not ask costs a host solver nothing
+    direction, lost = _coarse(jnp.where(done, 0, s.y - x))  # a zero direction costs a host solver nothing
     atoms = eqx.tree_at(lambda a: a.corral, atoms, corral)
     return Search(atoms, x, s.y, direction, lost, height, s.low, s.calls + ~done, done)
 
 
 def _judge(task: Task, s: Search, v: Array) -> Search:
-    """What the oracle answered is either all that there is, so that y can be pulled, or something new to remember."""
+    """Accept the separating plane and pull y onto it, or store the new vertex v."""
     gap = jnp.dot(s.direction, v - s.x) + s.lost * task.reach
     stuck = (gap > task.eps) & ~(s.height < s.low)
     enough = ~s.done & (~(gap > task.eps) | stuck | (s.calls >= task.cap))
@@ -190,43 +191,43 @@ def _judge(task: Task, s: Search, v: Array) -> Search:
 
 
 def _end(domain: Set, task: Task, s: Search) -> Projection:
-    # Last, not first: pulled into the ball before, y0 would lead elsewhere than to its own projection.
+    # At the end and not at the start: clipping y0 would change which point is its projection.
     y = within_radius(domain, s.y)
     kept = eqx.tree_at(lambda a: a.age, s.atoms, jnp.where(s.atoms.corral.weights > 0, 0, s.atoms.age + 1))
     return Projection(s.x, y, s.calls, square(s.x - y) <= 3 * task.eps, kept)
 
 
 def _coarse(direction: Array) -> tuple[Array, Array]:
-    """The direction without its last digits, and how long what was taken off is.
+    """The direction without its last digits, and the length of what was removed.
 
-    Where x lies inside a face, all of that face's vertices tie. Rounding must not decide among them: it differs from
-    program to program, and the same run would go another way.
+    Where x lies inside a face, all vertices of that face tie. Rounding errors differ between compiled programs; if they
+    chose among the ties, the same run would take another path in each program.
     """
     unit = jnp.max(jnp.abs(direction)) * float(np.sqrt(np.finfo(direction.dtype).eps)) / 16
     rounded = jnp.floor(direction / jnp.where(unit > 0, unit, 1) + 0.5) * unit
     return rounded, jnp.sqrt(square(direction - rounded))
 
 
-def _remember(atoms: Atoms, v: Array, really: Array, unit: Array) -> Atoms:
-    """With v (if `really`) in the place that is missed least; its weight, if any, goes to the next lightest."""
+def _remember(atoms: Atoms, v: Array, condition: Array, unit: Array) -> Atoms:
+    """Insert v (if `condition`) in place of the least recently used point; if all have weight, merge the two of least weight."""
     w, index = atoms.corral.weights, jnp.arange(atoms.used.shape[0])
-    oldest = 1 / (2 + atoms.age.astype(w.dtype))  # below any weight's rank, the older the lower
+    oldest = 1 / (2 + atoms.age.astype(w.dtype))  # below the rank of any point with weight; older points rank lower
     rank = jnp.where(atoms.used, jnp.where(w > 0, 1 + w, oldest), 0)
     place = index == jnp.argmin(rank)
-    heir = index == jnp.argmin(jnp.where(place | (w <= 0), jnp.inf, w))
-    here, pair = place & really, jnp.where(place | heir, w, 0)
-    crowded = really & jnp.any(place & (w > 0))
-    # Two of the inverse's points move, or one that it knows goes (in spite of a weight of zero): it begins anew.
+    successor = index == jnp.argmin(jnp.where(place | (w <= 0), jnp.inf, w))
+    here, pair = place & condition, jnp.where(place | successor, w, 0)
+    full = condition & jnp.any(place & (w > 0))
+    # If two of the inverse's points change, or one of them is evicted (in spite of a zero weight), reset the inverse.
     known = jnp.where(index[:, None] == index[None, :], atoms.corral.inverse, 0).sum(axis=1) > 0
-    worn = crowded | jnp.any(here & known)
-    together = pair.sum()
-    pair = pair / jnp.where(together > 0, together, 1)
-    inherits = heir & crowded
-    points = jnp.where(inherits[:, None], pair @ atoms.points, atoms.points)
-    # One or two rows and columns of the inner products change; all of them anew would cost m times as much.
+    stale = full | jnp.any(here & known)
+    merged_weight = pair.sum()
+    pair = pair / jnp.where(merged_weight > 0, merged_weight, 1)
+    receives = successor & full
+    points = jnp.where(receives[:, None], pair @ atoms.points, atoms.points)
+    # One or two rows and columns of the Gram matrix change; computing it again would cost m times as much.
     merged = pair @ atoms.gram
-    merged = jnp.where(heir, jnp.dot(pair, merged), merged)
-    gram = _replaced(atoms.gram, inherits, merged)
+    merged = jnp.where(successor, jnp.dot(pair, merged), merged)
+    gram = _replaced(atoms.gram, receives, merged)
     points = jnp.where(here[:, None], v, points)
     gram = _replaced(gram, here, points @ v + unit)
     return Atoms(
@@ -235,26 +236,26 @@ def _remember(atoms: Atoms, v: Array, really: Array, unit: Array) -> Atoms:
         used=atoms.used | here,
         age=jnp.where(here, 0, atoms.age),
         corral=Corral(
-            weights=jnp.where(here, 0, jnp.where(inherits, together, w)),
-            inverse=jnp.where(worn, 0, atoms.corral.inverse),
+            weights=jnp.where(here, 0, jnp.where(receives, merged_weight, w)),
+            inverse=jnp.where(stale, 0, atoms.corral.inverse),
         ),
     )
 
 
-def _forget(atoms: Atoms, x: Array, really: Array, unit: Array) -> Atoms:
-    """Nothing but x (if `really`): points that rounding cannot tell apart would get in the way for ever."""
+def _forget(atoms: Atoms, x: Array, condition: Array, unit: Array) -> Atoms:
+    """Keep x alone (if `condition`): points that differ by rounding only make the Gram matrix singular."""
     first = jnp.arange(atoms.used.shape[0]) == 0
-    here, w = first & really, atoms.corral.weights
+    here, w = first & condition, atoms.corral.weights
     points = jnp.where(here[:, None], x, atoms.points)
     return Atoms(
         points=points,
         gram=_replaced(atoms.gram, here, points @ x + unit),
-        used=jnp.where(really, first, atoms.used),
-        age=jnp.where(really, 0, atoms.age),
-        corral=Corral(jnp.where(really, first.astype(w.dtype), w), jnp.where(really, 0, atoms.corral.inverse)),
+        used=jnp.where(condition, first, atoms.used),
+        age=jnp.where(condition, 0, atoms.age),
+        corral=Corral(jnp.where(condition, first.astype(w.dtype), w), jnp.where(condition, 0, atoms.corral.inverse)),
     )
 
 
 def _replaced(gram: Array, here: Array, products: Array) -> Array:
-    """With these inner products in the row and the column of who is `here`, if anybody is."""
+    """The Gram matrix with `products` in the row and the column where `here` is True, if any."""
     return jnp.where(here[:, None], products[None, :], jnp.where(here[None, :], products[:, None], gram))

@@ -1,5 +1,7 @@
 """The corrective oracle projects exactly, remembers, and asks about once a block."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,8 +12,8 @@ from tests.oracles.test_contract import SETS
 from tests.reference import oracles as reference
 
 from droculo import oracles, sets, simulate
-from droculo.oracles import kernel
-from droculo.oracles.corrective import places
+from droculo.oracles import batching, gpu
+from droculo.oracles.active_set import places
 from droculo.precision import double
 
 
@@ -35,7 +37,9 @@ def test_it_agrees_with_the_transcription_call_after_call(name):
         start = argmax(np.arange(set_.dim) + 1.0)
         ours, theirs = oracle.init(set_, jnp.asarray(start)), [[start, 1.0, 0]]
         size = ours.used.shape[0]
-        project = jax.jit(lambda y, memory: oracle(set_, jnp.asarray(start), y, jnp.asarray(eps), memory))
+        project = jax.jit(
+            lambda y, memory: batching.project(oracle, set_, jnp.asarray(start), y, jnp.asarray(eps), memory)
+        )
         asked = 0
         for y0 in walk(set_, 25):
             out = project(jnp.asarray(y0), ours)
@@ -64,7 +68,9 @@ def test_with_a_small_tolerance_it_is_the_euclidean_projection():
     oracle = oracles.ActiveSet()
     with double():
         memory = oracle.init(set_, jnp.asarray(set_.center))
-        run = jax.jit(lambda y, memory: oracle(set_, jnp.asarray(set_.center), y, jnp.asarray(1e-10), memory))
+        run = jax.jit(
+            lambda y, memory: batching.project(oracle, set_, jnp.asarray(set_.center), y, jnp.asarray(1e-10), memory)
+        )
         for y0 in walk(set_, 30):
             out = run(jnp.asarray(y0), memory)
             np.testing.assert_allclose(out.x, project_on_budget(y0, 2.5), atol=1e-6)
@@ -110,9 +116,9 @@ def test_a_memory_fits_into_a_kernel_where_there_can_be_one(monkeypatch, backend
         memory = oracles.ActiveSet().init(sets.Box(np.zeros(dim), 1.0), jnp.zeros(dim, dtype))
     assert memory.used.shape == (size,)
     own = jax.tree.map(lambda leaf: np.zeros((1, *leaf.shape)), memory)
-    assert kernel.fits((), jax.tree.map(lambda leaf: leaf.astype(dtype), own)) == (size == 32)
-    assert kernel.warps(own, 1) == (1 if size == 32 else 4)
-    assert kernel.warps(own, 2) == 4
+    assert gpu.fits((), jax.tree.map(lambda leaf: leaf.astype(dtype), own)) == (size == 32)
+    assert gpu.warps(own, 1) == (1 if size == 32 else 4)
+    assert gpu.warps(own, 2) == 4
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["as it comes", "JAX alone"])
@@ -121,7 +127,7 @@ def test_a_memory_that_went_wrong_begins_anew(alone):
     set_, oracle = SETS["budget"], oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(set_.center)
-        way = oracle.project if alone else oracle
+        way = oracle.project if alone else partial(batching.project, oracle)
         project = jax.jit(jax.vmap(lambda y, memory: way(set_, x0, y, jnp.asarray(1e-6), memory)))
         memory = jax.vmap(lambda _: oracle.init(set_, x0))(jnp.arange(2))
         points = [jnp.asarray(np.array([y, y])) for y in walk(set_, 6, length=1.0)]
