@@ -5,27 +5,23 @@ import numpy as np
 import pytest
 from tests.designs import PAIRS, PROBLEMS, RING, design, matchings
 
-from droculo import Droculo, Scales, networks, oracles
-from droculo.algorithms import SendXY, SendY, message_size, numbers
+from droculo import Scales, feedback, networks, oracles
+from droculo.algorithms import SendXY, SendY, message_size, published
 from droculo.testing import check_algorithm
 
-#: every other pair, so that each case and each feedback is checked; all of them are compared with the
-#: transcriptions in tests/reference
-SOME = [(case, model) for k, (case, model) in enumerate(PAIRS) if k % 2 == 0]
 
-
-def test_every_case_and_every_feedback_is_checked():
-    for part in (0, 1):
-        checked = [pair[part] for pair in SOME]
-        assert set(checked) == {pair[part] for pair in PAIRS}
-
-
-@pytest.mark.parametrize(("case", "model"), SOME)
+@pytest.mark.parametrize(("case", "model"), PAIRS)
 def test_contract(case, model):
     check_algorithm(PROBLEMS[case], design(case, model), RING)
 
 
-def test_lean_exchange_sends_half():
+def test_the_paper_as_it_stands():
+    """With the theorem's step sizes agents move only in longer runs."""
+    problem = PROBLEMS["A2"]
+    check_algorithm(problem, published(problem.setting, feedback.full_information(), horizon=256, theta=0.5), RING)
+
+
+def test_sending_y_alone_halves_the_message():
     agent = design("A2", "full_information", exchange=SendY())
     both = design("A2", "full_information", exchange=SendXY())
     assert message_size(agent) == PROBLEMS["A2"].set.dim == message_size(both) / 2
@@ -47,18 +43,6 @@ def test_the_papers_oracle():
 )
 def test_other_networks(network):
     check_algorithm(PROBLEMS["A2"], design("A2", "full_information"), network)
-
-
-def test_the_check_notices_a_false_bill():
-    class Forgetful(Droculo):
-        @property
-        def message(self):
-            return numbers(1)
-
-    honest = design("A1", "semi_bandit")
-    liar = Forgetful(**{name: getattr(honest, name) for name in honest.__dataclass_fields__})
-    with pytest.raises(AssertionError, match="declares messages of 1 numbers"):
-        check_algorithm(PROBLEMS["A1"], liar, RING)
 
 
 def test_the_check_notices_an_infeasible_query():

@@ -1,7 +1,8 @@
-"""Whether an algorithm plays by the rules: feasible, causal, local, repeatable, and honest about its costs."""
+"""The check of an algorithm: it is feasible, causal, local, repeatable, and reports the costs that it has."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax
@@ -9,20 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay, message_size
+from droculo.algorithms import Algorithm, Keys
 from droculo.algorithms.contract import SilentPorts
 from droculo.engine import Record, Trajectory
 from droculo.linearizations import Bounds
 from droculo.networks import Fixed, Network, from_graph, from_matrix, ring, single
+from droculo.oracles import batching
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.problems.wrapper import Wrapper
 from droculo.simulator import simulate
-from droculo.testing.counting import counting
+from droculo.testing.counting import CallCounter, Calls, counting
 from droculo.testing.points import all_inside
+from droculo.testing.watching import Traffic, Watched
 
-#: Updates that are run step by step to count what they cost.
-UPDATES = 2
+#: Seeds that are played together, so that agents are projected in chunks, as long as actions stay below this many numbers.
+SEEDS, NUMBERS = 16, 1 << 24
 
 
 def check_algorithm(
@@ -31,23 +34,86 @@ def check_algorithm(
     """Raise an AssertionError, in a full sentence, for the first rule that is broken.
 
     Every action and query lies in K; changing f from round s on changes no action up to s; the same key gives the same
-    run bit for bit; renaming the agents permutes the run; identical agents equal the run of one agent alone; states
-    keep their types; exchanges, messages, questions and LOO calls are those really made; what is sent is credible.
+    run bit for bit; renaming the agents permutes the run; identical agents play alike whatever the weights of the network;
+    states keep their types. In every run, exchanges, messages, questions and oracle calls are those really made, questions
+    are about rounds of their slot (and points that were played, where the feedback requires it), and what is sent is
+    credible. Runs are compiled and batched over seeds; ports and oracles count inside of them.
     """
-    rng = np.random.default_rng(seed)
-    run = _run(problem, algorithm, network, key)
-    _check_feasible(problem, algorithm, run)
-    _check_repeatable(problem, algorithm, network, key, run)
-    _check_causal(problem, algorithm, network, key, run)
-    _check_relabelling(problem, algorithm, network, key, rng)
-    _check_identical(problem, algorithm, network, key)
-    with double():
-        _check_types(algorithm)
-        _check_counts(problem, algorithm)
+    _check_types(algorithm)
+    runs = _Runs(problem, algorithm, network, key)
+    base = runs.play()
+    _check_feasible(problem, algorithm, base)
+    _check_repeatable(runs, base)
+    _check_causal(runs, base)
+    _check_relabelling(runs, base, np.random.default_rng(seed))
+    _check_identical(runs)
+    _check_separations(runs, base)
 
 
-def _run(problem: Problem, algorithm: Algorithm, network: Network, key: int, **options: Any) -> Trajectory:
-    return simulate(problem, algorithm, network, key=key, record=Record(queries=True), progress=False, **options)
+class _ChangedFrom(Wrapper):
+    """The same functions before round `since`; from then on others, of the same class."""
+
+    problem: Problem
+    since: Array
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.problem.bounds
+
+    @property
+    def noisy(self) -> bool:  # type: ignore[override]
+        return self.problem.noisy
+
+    def value(self, agent: Array, t: Array, x: Array) -> Array:
+        return self._changed(t, lambda t: self.problem.value(agent, t, x))
+
+    def gradient(self, agent: Array, t: Array, x: Array) -> Array:
+        return self._changed(t, lambda t: self.problem.gradient(agent, t, x))
+
+    def answer(self, agent: Array, t: Array, x: Array, order: int, key: Array) -> Array:
+        return self._changed(t, lambda t: self.problem.answer(agent, t, x, order, key))
+
+    def _changed(self, t: Array, at: Any) -> Array:
+        same = at(t)
+        return jnp.where(t < self.since, same, same / 4 + at(t + 7) / 2)
+
+
+class _Runs:
+    """Runs of one compiled program: the functions may change from some round on, weights and agents may differ.
+
+    Ports and oracles report what they are used for, and every run is checked against its ledger.
+    """
+
+    def __init__(self, problem: Problem, algorithm: Algorithm, network: Network, key: int):
+        self.traffic = CallCounter(Traffic)
+        (self.problem, counted), self.calls = counting((problem, algorithm))
+        self.algorithm, self.network = Watched(counted, self.traffic), network
+        seeds = _seeds(network.n_agents, network.n_agents * algorithm.horizon * problem.set.dim)
+        self.keys = jax.random.split(jax.random.key(key), seeds)
+
+    def play(self, since: int | None = None, network: Network | None = None, **options: Any) -> Trajectory:
+        problem = _ChangedFrom(self.problem, np.asarray(self.algorithm.horizon if since is None else since))
+        options = {"key": self.keys, **options}
+        record = Record(queries=True)
+        run = simulate(problem, self.algorithm, network or self.network, record=record, progress=False, **options)
+        _check_oracle_calls(self.calls.take(), run)
+        _check_traffic(self.traffic.take(), run, self.algorithm)
+        return run
+
+    @property
+    def fixed(self) -> Fixed:
+        """The network, or a ring where its links change: failures are drawn for every link by its number."""
+        return self.network if isinstance(self.network, Fixed) else from_graph(ring(self.network.n_agents))
+
+
+def _seeds(agents: int, numbers: int) -> int:
+    """How many seeds to play: so many that no chunk of agents is filled up with copies, whose calls would be counted."""
+    step = SEEDS if SEEDS * numbers <= NUMBERS else 1
+
+    def even(size: int) -> bool:
+        return all(size < 2 * chunk or size % (size // chunk) == 0 for chunk in (batching.CHUNK, batching.NATIVE_CHUNK))
+
+    return next(seeds for seeds in itertools.count(step, step) if even(seeds * agents))
 
 
 def _check_feasible(problem: Problem, algorithm: Algorithm, run: Trajectory) -> None:
@@ -62,137 +128,95 @@ def _check_feasible(problem: Problem, algorithm: Algorithm, run: Trajectory) -> 
             )
 
 
-def _check_repeatable(problem: Problem, algorithm: Algorithm, network: Network, key: int, run: Trajectory) -> None:
-    again = _run(problem, algorithm, network, key)
-    assert np.array_equal(run.actions, again.actions), "the same key gave another run."
-    assert np.array_equal(run.ledger.loo_calls, again.ledger.loo_calls), (
-        "the same key gave another number of LOO calls."
-    )
+def _check_repeatable(runs: _Runs, base: Trajectory) -> None:
+    again = runs.play()
+    assert np.array_equal(base.actions, again.actions), "the same key gave another run."
+    for name, cost in base.ledger.counts.items():
+        assert np.array_equal(cost, again.ledger.counts[name]), f"the same key gave other {name}."
 
 
-class _ChangedFrom(Wrapper):
-    """The same functions before round `since`; from then on others, of the same class."""
-
-    problem: Problem
-    since: Array
-
-    @property
-    def bounds(self) -> Bounds:
-        return self.problem.bounds
-
-    def value(self, agent: Array, t: Array, x: Array) -> Array:
-        same = self.problem.value(agent, t, x)
-        return jnp.where(t < self.since, same, same / 4 + self.problem.value(agent, t + 7, x) / 2)
-
-
-def _check_causal(problem: Problem, algorithm: Algorithm, network: Network, key: int, run: Trajectory) -> None:
-    horizon = algorithm.horizon
-    plain = _run(_ChangedFrom(problem, np.asarray(horizon)), algorithm, network, key)
+def _check_causal(runs: _Runs, base: Trajectory) -> None:
+    horizon, length = runs.algorithm.horizon, runs.algorithm.block * runs.algorithm.slot
     for since in sorted({0, horizon // 3, horizon // 2, (3 * horizon) // 4}):
-        changed = _run(_ChangedFrom(problem, np.asarray(since)), algorithm, network, key)
-        assert np.array_equal(plain.actions[: since + 1], changed.actions[: since + 1]), (
+        changed = runs.play(since)
+        assert np.array_equal(base.actions[:, : since + 1], changed.actions[:, : since + 1]), (
             f"changing f from round {since} on changed an action up to round {since}: the future leaks into the past."
         )
-    if horizon > algorithm.block * algorithm.slot:
-        assert not np.array_equal(
-            plain.actions, _run(_ChangedFrom(problem, np.asarray(0)), algorithm, network, key).actions
-        ), "changing every function changed no action: nothing is learned. Check with a longer horizon or longer steps."
+        assert since > 0 or horizon <= length or not np.array_equal(base.actions, changed.actions), (
+            "changing every function changed no action: nothing is learned. Check with a longer horizon or longer steps."
+        )
 
 
-def _check_relabelling(
-    problem: Problem, algorithm: Algorithm, network: Network, key: int, rng: np.random.Generator
-) -> None:
-    """Node p of the new network is agent order[p] of the old one. On fixed links: failures are drawn per link."""
-    if not isinstance(network, Fixed):
-        network = from_graph(ring(network.n_agents))
-    run = _run(problem, algorithm, network, key)
-    order = rng.permutation(network.n_agents)
-    matrix = network.to_matrix()[np.ix_(order, order)]
-    renamed = _from_matrix(matrix)
-    other = _run(problem, algorithm, renamed, key, agents=run.agents[order])
-    worst = np.max(np.abs(other.actions - run.actions[:, order]))
+def _check_relabelling(runs: _Runs, base: Trajectory, rng: np.random.Generator) -> None:
+    """Node p of the new network is agent order[p] of the old one."""
+    run = base if runs.fixed is runs.network else runs.play(network=runs.fixed)
+    order = rng.permutation(len(run.agents))
+    renamed = _from_matrix(runs.fixed, runs.fixed.to_matrix()[np.ix_(order, order)])
+    other = runs.play(network=renamed, agents=run.agents[order])
+    worst = np.max(np.abs(other.actions - run.actions[:, :, order]))
     assert worst <= 1e-8, f"renaming the agents changed an action by {worst:g}: the names matter."
 
 
-def _from_matrix(matrix: np.ndarray) -> Network:
-    """The fixed network with these mixing weights."""
-    return from_graph(single()) if len(matrix) == 1 else Fixed(from_matrix(matrix))
+def _check_identical(runs: _Runs) -> None:
+    """Equal values mix to themselves whatever the weights are, so identical agents cannot tell networks apart."""
+    same = np.zeros(runs.network.n_agents, int)
+    matrix = runs.fixed.to_matrix()
+    weaker = _from_matrix(runs.fixed, (matrix + np.eye(len(matrix))) / 2)
+    given, other = (runs.play(network=network, agents=same).actions for network in (runs.network, weaker))
+    worst = np.max(np.abs(given - given[:, :, :1]))
+    assert worst <= 1e-8, f"identical agents differ from one another by {worst:g}."
+    worst = np.max(np.abs(given - other))
+    assert worst <= 1e-8, f"identical agents play differently on a network with other weights, by {worst:g}."
 
 
-def _check_identical(problem: Problem, algorithm: Algorithm, network: Network, key: int) -> None:
-    together = _run(problem, algorithm, network, key, agents=np.zeros(network.n_agents, int))
-    alone = _run(problem, algorithm, from_graph(single()), key, agents=np.zeros(1, int))
-    worst = np.max(np.abs(together.actions - alone.actions))
-    assert worst <= 1e-8, f"identical agents differ from one agent alone by {worst:g}."
+def _from_matrix(like: Fixed, matrix: np.ndarray) -> Fixed:
+    """The network with these mixing weights, for as many links."""
+    return like if len(matrix) == 1 else Fixed(from_matrix(matrix))
 
 
 def _check_types(algorithm: Algorithm) -> None:
     def block(state: Any) -> Any:
-        slot = algorithm.slot_at(jnp.zeros((), int), algorithm.slot, _keys(0))
-        share, _ = algorithm.play(_Watching(None), state, slot)
-        return algorithm.update(_Watching(None), state, share, _keys(1))[0]
+        keys = Keys(jax.random.key(0), jax.random.key(1))
+        slot = algorithm.slot_at(jnp.zeros((), int), algorithm.slot, keys)
+        share, _ = algorithm.play(SilentPorts(), state, slot)
+        return algorithm.update(SilentPorts(), state, share, keys)[0]
 
-    before = jax.eval_shape(algorithm.init)
-    after = jax.eval_shape(block, before)
-    kinds = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(before)]
-    assert kinds == [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(after)], (
-        "an update changes the state's types."
-    )
-
-
-def _keys(number: int) -> Keys:
-    return Keys(jax.random.key(number), jax.random.key(number))
+    with double():
+        before = jax.eval_shape(algorithm.init)
+        after = jax.eval_shape(block, before)
+    kinds = [[(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)] for state in (before, after)]
+    assert kinds[0] == kinds[1], "an update changes the state's types."
 
 
-class _Watching:
-    """Ports that write down what passes through them."""
-
-    def __init__(self, problem: Problem | None, judge: Algorithm | None = None):
-        self.problem = problem
-        self.judge = judge
-        self.asked = 0
-        self.sent: list[int] = []
-
-    def ask(self, played: SlotPlay, order: int) -> Answers:
-        self.asked += played.points.shape[0]
-        if self.problem is None:
-            return SilentPorts().ask(played, order)
-        answers = [
-            self.problem.answer(jnp.asarray(0), t, x, order, jax.random.key(0))
-            for t, x in zip(played.rounds, played.points, strict=True)
-        ]
-        earned = None if played.earned is None else jnp.zeros(len(played.actions))
-        return Answers(jnp.stack(answers), earned)
-
-    def mix(self, tree: Any, index: int | Array = 0) -> Any:
-        self.sent.append(sum(leaf.size for leaf in jax.tree.leaves(tree)))
-        assert self.judge is None or bool(self.judge.credible(tree, index)), (
-            f"the algorithm sent, in exchange {index} of an update, what it would not believe of a neighbour (credible)."
+def _check_oracle_calls(calls: Calls, run: Trajectory) -> None:
+    """In a batched loop finished agents ask for zero directions, which do not count, but go on separating."""
+    alone = run.actions.shape[0] * run.actions.shape[2] == 1
+    for name, what in (("loo_calls", "LOO calls"), ("projections", "projections"), ("separations", "separations")):
+        reported, made = int(run.ledger.counts[name].sum()), getattr(calls, name)
+        assert reported == made or (name == "separations" and reported < made and not alone), (
+            f"the algorithm reports {reported} {what} and made {made}."
         )
-        return tree
 
 
-def _check_counts(problem: Problem, algorithm: Algorithm) -> None:
-    """One agent, step by step without compilation, against what the algorithm says of itself."""
-    counted, counter = counting(algorithm)
-    ports = _Watching(problem, judge=algorithm)
-    state = counted.init()
-    said = [0, 0, 0]
-    with jax.disable_jit():
-        for block in range(UPDATES):
-            start = jnp.asarray(block * algorithm.block * algorithm.slot)
-            share, played = counted.play(ports, state, algorithm.slot_at(start, algorithm.slot, _keys(block)))
-            # The other slots of the block would ask as often; their shares are not needed to count.
-            scaled = jax.tree.map(lambda leaf: algorithm.block * leaf, share)
-            state, spent = counted.update(ports, state, scaled, _keys(block))
-            bill = (spent.loo_calls, spent.projections, spent.separations)
-            said = [total + int(more) for total, more in zip(said, bill, strict=True)]
-            assert played.actions.shape == (algorithm.slot, problem.set.dim), "a slot has one action for each round."
-    for what, claimed, really in zip(("LOO calls", "projections", "separations"), said, counter.take(), strict=True):
-        assert claimed == really, f"the algorithm reports {claimed} {what} and made {really}."
-    assert len(ports.sent) == UPDATES * algorithm.exchanges, (
-        f"the algorithm declares {algorithm.exchanges} exchanges an update; {UPDATES} updates made {len(ports.sent)}."
+def _check_separations(runs: _Runs, base: Trajectory) -> None:
+    if base.ledger.separations.any():
+        runs.play(network=from_graph(single()), agents=np.zeros(1, int), key=runs.keys[:1])
+
+
+def _check_traffic(traffic: Traffic, run: Trajectory, algorithm: Algorithm) -> None:
+    declared = int(run.ledger.exchanges.sum())
+    assert traffic.exchanges == declared, (
+        f"the algorithm declares {algorithm.exchanges} exchanges an update, {declared} in all, and made {traffic.exchanges}."
     )
-    assert set(ports.sent) == {message_size(algorithm)}, (
-        f"the algorithm declares messages of {message_size(algorithm)} numbers and sent {ports.sent}."
+    assert traffic.not_credible == 0, (
+        f"in {traffic.not_credible} of {declared} exchanges the algorithm sent what it would not believe of a neighbour (credible)."
+    )
+    asked = int((run.ledger.gradient_queries + run.ledger.value_queries).sum())
+    assert traffic.questions == asked, f"{asked} questions are in the ledger, and {traffic.questions} were asked."
+    assert traffic.outside_slot == 0, (
+        f"{traffic.outside_slot} of {asked} questions are about a round outside their slot."
+    )
+    assert traffic.not_played == 0, (
+        f"with {algorithm.feedback.kind} feedback an agent hears only about points that it played; "
+        f"{traffic.not_played} of {asked} questions are about others."
     )

@@ -25,21 +25,23 @@ class Calls(NamedTuple):
 
 
 class CallCounter:
-    """The calls of all sets that report to it. Compared by identity, so that compiled code can hold it.
+    """The calls that are reported to it, by kind: `Calls`, or another named tuple of whole numbers.
 
-    `take()` waits for what is still running, returns the calls since it was last asked, and starts again at zero.
+    Compared by identity, so that compiled code can hold it. `take()` waits for what is still running, returns the calls since
+    it was last asked, and starts again at zero.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: type[Any] = Calls) -> None:
+        self._kinds = kinds
         self._lock = threading.Lock()
-        self._made = np.zeros(len(Calls._fields), np.int64)
+        self._made = np.zeros(len(kinds._fields), np.int64)
 
-    def take(self) -> Calls:
+    def take(self) -> Any:
         """The calls made since the last `take()`."""
         jax.effects_barrier()  # type: ignore[no-untyped-call]
         with self._lock:
             made, self._made = self._made, np.zeros_like(self._made)
-        return Calls(*made.tolist())
+        return self._kinds(*made.tolist())
 
     def report(self, kind: int, made: Array) -> Array:
         """From inside compiled code: count the True entries of `made`, and return it.
