@@ -21,7 +21,7 @@ _HEADER = struct.Struct("<4sHBB8sQIIQQIII")
 OVERHEAD = _HEADER.size
 #: a frame is never larger than this, whatever it says
 MOST = 1 << 28
-_KINDS: dict[int, np.dtype] = {1: np.dtype("<f8"), 2: np.dtype("<f4")}
+_KINDS: dict[int, np.dtype] = {1: np.dtype("<f8"), 2: np.dtype("<f4"), 3: np.dtype("u1")}
 _CODES = {dtype: code for code, dtype in _KINDS.items()}
 
 
