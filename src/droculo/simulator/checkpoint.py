@@ -1,4 +1,4 @@
-"""Interrupting a run and going on later, with a bit-identical result."""
+"""Interrupt a run and continue it later, with a bit-identical result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder in which a run saves itself after every piece; the same call with the same folder goes on from there.
+    """A folder in which a run is saved after every piece; the same call with the same folder continues from there.
 
     The folder belongs to one run: another problem, algorithm, network, key or record is refused.
     """
@@ -35,7 +35,7 @@ class Checkpoint:
         elif owner.read_text().strip() != identity:
             raise ValueError(
                 f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key, record, rounds, "
-                "agents or dtype, or to another version of droculo or JAX. Pass the same ones to go on, "
+                "agents or dtype, or to another version of droculo or JAX. Pass the same ones to continue, "
                 "or another folder to begin a new run."
             )
         saved = []
@@ -49,7 +49,7 @@ class Checkpoint:
         return saved
 
     def save(self, number: int, arrays: dict[str, np.ndarray]) -> None:
-        """Write one piece, whole or not at all."""
+        """Write one piece completely, or not at all."""
         half = self._file(number).with_suffix(".part")
         with half.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
