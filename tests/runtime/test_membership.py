@@ -223,7 +223,7 @@ def test_rows_of_the_wrong_round_or_life_are_refused():
     assert one.receive(rows(9))[1] is None
     assert one.receive(rows(9))[1] == "twice"
     assert one.receive(rows(10_001))[1] == "wrong round"
-    assert one.receive(rows(9_000))[1] is None  # links that are idle keep nobody in step
+    assert one.receive(rows(9_000))[1] is None  # an idle link does not hold a process back
     assert one.receive(rows(10, session=78))[1] == "another life"
     assert one.receive(rows(10, sender=5))[1] == "not a neighbour"
     assert one.receive(rows(10, receiver=3))[1] == "not a neighbour"
@@ -264,7 +264,7 @@ def test_what_a_dead_neighbour_sent_may_be_used_and_nothing_more_is_waited_for()
     assert not other.links[1].counts(4)
 
 
-def test_nobody_is_answered_before_it_is_known_where_one_begins():
+def test_no_join_is_answered_before_the_process_knows_where_it_begins():
     one = Membership(0, (1,), RUN, 5)
     join = Frame(Kind.JOIN, RUN, 77, 1, 0, 0)
     assert one.receive(join) == ([], None)
@@ -297,7 +297,7 @@ def test_numbers_beyond_the_run_are_refused(kind):
     assert one.receive(Frame(kind, RUN, 77, 1, 0, 2**63))[1] == "wrong round"
 
 
-def test_who_is_ahead_says_where_two_running_processes_go_on():
+def test_the_process_that_is_ahead_says_where_two_running_ones_continue():
     """The answer comes when the asker is past it: it names its own next exchange, once, and waits there."""
     one, other = agreed(), Membership(1, (0,), RUN, 77)
     other.meet(0, 1, 0, 10_000)

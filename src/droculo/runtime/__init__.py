@@ -1,4 +1,4 @@
-"""Driver 2: real agents, in processes of their own, over MPI, over Zenoh, or in your own loop."""
+"""Driver 2: agents in separate processes, over MPI, over Zenoh, or in your own loop."""
 
 from droculo.runtime.agent import Agent, Query
 from droculo.runtime.driver import ProcessRun, run_process

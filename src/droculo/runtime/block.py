@@ -108,8 +108,9 @@ def _call(links: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[
     elsewhere, local = links.order.shape[0] - own, up.shape[0]
     bits = _words(rows)
     number = number.astype(jax.dtypes.canonicalize_dtype(jnp.int64))
-    high = number >> 32 if number.dtype == jnp.int64 else jnp.zeros_like(number)
-    head = jnp.stack([links.handle.astype(number.dtype), number & 0xFFFFFFFF, high]).astype(jnp.uint32)
+    long = number.dtype == jnp.int64  # in single precision exchanges have 32-bit numbers
+    low, high = (number & 0xFFFFFFFF, number >> 32) if long else (number, jnp.zeros_like(number))
+    head = jnp.stack([links.handle.astype(number.dtype), low, high]).astype(jnp.uint32)
     letter = jnp.concatenate([head, (up > 0).astype(jnp.uint32), bits.ravel()])
     like = jax.ShapeDtypeStruct((elsewhere, *bits.shape[1:]), jnp.uint32)  # type: ignore[no-untyped-call]
     flags = [jax.ShapeDtypeStruct((n,), jnp.bool_) for n in (elsewhere, local)]  # type: ignore[no-untyped-call]

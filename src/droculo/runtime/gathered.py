@@ -1,4 +1,4 @@
-"""The parts of all processes put together: the run, as the simulator would have returned it, and what went wrong in it."""
+"""Put the parts of all processes together: the run as the simulator would have returned it, and its faults."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from droculo.runtime.driver import ProcessRun
 
 @dataclass(frozen=True)
 class Faults:
-    """What went wrong in a run; all zero when nothing did. A link is seen from both its ends: two ends, two counts."""
+    """What went wrong in a run; all zero if nothing did. Both ends of a link are counted."""
 
     missed_rounds: NDArray[np.int64]  # (N,): rounds in which an agent did not play
     failed_links: int  # (end of a link, exchange) pairs that did not count although the network has the link up
-    disagreements: int  # (link, exchange) pairs that one end counted and the other did not, or died without a trace of
+    disagreements: int  # (link, exchange) pairs that one end counted and the other did not, or crashed before recording
     refused: dict[str, int]  # reason -> frames that were received and not used
 
 
@@ -40,15 +40,15 @@ def gather(
 ) -> GatheredRun:
     """Put the parts of all processes of one run together.
 
-    A round that an agent missed has the action and decision that it played last (before its first, those of its start):
-    a dead agent stands still. `Faults.missed_rounds` counts them.
+    A round that an agent missed has the action and decision of the last round that it played, or those of its start if
+    there is none. `Faults.missed_rounds` counts such rounds.
     """
     rounds, record = rounds or algorithm.horizon, record or Record()
     if not parts:
         raise ValueError("there are no parts to put together.")
     agents = np.concatenate([part.partition.agents for part in parts])
     if not np.array_equal(np.sort(agents), np.arange(len(agents))):
-        raise ValueError(f"the parts hold agents {np.sort(agents).tolist()}: each of 0, 1, ... must be there once.")
+        raise ValueError(f"the parts hold the agents {np.sort(agents).tolist()}; each of 0, 1, ... must occur once.")
     length = algorithm.block * algorithm.slot
     blocks = -(-rounds // length)
     _check_recorded(parts, blocks, length, rounds, record.every)
@@ -62,8 +62,8 @@ def gather(
     so_far = np.cumsum(costs, axis=0)[-(-ends // length) - 1]
     lengths = np.minimum(length, rounds - np.arange(blocks) * length)
     recorded, actions, decisions = _plays(algorithm, parts, rounds, record.every, len(agents))
-    name = {cost: so_far[:, place] for place, cost in enumerate(COUNTED)}
-    ledger = _ledger(algorithm, {cost: curve[-1] for cost, curve in name.items()}, played, lengths, parts)
+    curves = {cost: so_far[:, row] for row, cost in enumerate(COUNTED)}
+    ledger = _ledger(algorithm, {cost: curve[-1] for cost, curve in curves.items()}, played, lengths, parts)
     trajectory = Trajectory(
         horizon=rounds,
         rounds=recorded,
@@ -72,7 +72,7 @@ def gather(
         agents=np.arange(len(agents)),
         states=None,
         ledger=ledger,
-        spending=CostCurve(ends, name),
+        spending=CostCurve(ends, curves),
     )
     missed = (lengths[:, None] * (1 - played)).sum(axis=0)
     return GatheredRun(trajectory, Faults(missed, *_links(parts), _refused(parts)))
@@ -87,7 +87,7 @@ def _check_recorded(parts: Sequence[ProcessRun], blocks: int, length: int, round
             if entry.block >= blocks or not np.array_equal(entry.rounds, expected):
                 raise ValueError(
                     f"process {part.partition.me} has not recorded block {entry.block} of a run of {rounds} rounds with "
-                    f"Record(every={every}): pass the rounds and the record that it was played with."
+                    f"Record(every={every}): pass the rounds and the record with which it was played."
                 )
 
 
@@ -104,7 +104,7 @@ def _ledger(
 def _plays(
     algorithm: Algorithm, parts: Sequence[ProcessRun], rounds: int, every: int, agents: int
 ) -> tuple[NDArray[np.int64], NDArray, NDArray]:
-    """Recorded rounds, actions and decisions, with what was missed filled in."""
+    """Recorded rounds, actions and decisions, with missed rounds filled in."""
     recorded = np.arange(0, rounds, every) if every else np.zeros(0, np.int64)
     dtype = np.dtype(parts[0].layout.dtype)
     actions = np.full((len(recorded), agents, algorithm.domain.dim), np.nan, dtype)
@@ -132,9 +132,9 @@ def _links(parts: Sequence[ProcessRun]) -> tuple[int, int]:
     for part in parts:
         for entry in part.entries:
             failed += int(np.sum(entry.counted == 0))
-            for place, neighbour in enumerate(part.partition.neighbours):
+            for column, neighbour in enumerate(part.partition.neighbours):
                 mine, theirs = (part.partition.me, neighbour, entry.block), (neighbour, part.partition.me, entry.block)
-                seen[mine] = entry.counted[:, place]
+                seen[mine] = entry.counted[:, column]
                 if theirs in seen:
                     disagreements += int(np.sum(seen.pop(theirs) != seen.pop(mine)))
     disagreements += sum(int(np.sum(counted == 1)) for counted in seen.values())

@@ -1,4 +1,4 @@
-"""Interrupting a run and going on later, with a bit-identical result."""
+"""Interrupt a run and continue it later, with a bit-identical result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from droculo.engine.fingerprint import Fingerprint
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder in which a run saves itself after every piece; the same call with the same folder goes on from there.
+    """A folder in which a run is saved after every piece; the same call with the same folder continues from there.
 
     The folder belongs to one run: another problem, algorithm, network, key or record is refused. Going on is bit-identical on
     the same machine with the same versions; another processor or another JAX may round differently from there on.
@@ -39,7 +39,7 @@ class Checkpoint:
         elif not _is_of(owner, identity):
             raise ValueError(
                 f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key, record, rounds, "
-                "agents or dtype, or to a version of droculo with other results. Pass the same ones to go on, "
+                "agents or dtype, or to a version of droculo with other results. Pass the same ones to continue, "
                 "or another folder to begin a new run."
             )
         saved = []
@@ -53,7 +53,7 @@ class Checkpoint:
         return saved
 
     def save(self, number: int, arrays: dict[str, np.ndarray]) -> None:
-        """Write one piece, whole or not at all."""
+        """Write one piece completely, or not at all."""
         half = self._file(number).with_suffix(".part")
         with half.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]

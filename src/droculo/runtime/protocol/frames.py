@@ -1,6 +1,6 @@
-"""Frames: what travels between processes that do not share an MPI. A checked header of fixed size, then plain numbers.
+"""Frames: what travels between processes over Zenoh. A checked header of fixed size, and plain numbers after it.
 
-Nothing that is received is unpickled or evaluated. Whatever does not decode is a `FrameError`, and no more than that.
+Nothing that is received is unpickled or evaluated. Bytes that do not decode raise a `FrameError` and have no other effect.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _HEADER = struct.Struct("<4sHBB8sQIIQQIII")
 OVERHEAD = _HEADER.size
 #: a frame is never larger than this, whatever it says
 MOST = 1 << 28
-_KINDS: dict[int, np.dtype] = {1: np.dtype("<f8"), 2: np.dtype("<f4")}
+_KINDS: dict[int, np.dtype] = {1: np.dtype("<f8"), 2: np.dtype("<f4"), 3: np.dtype("u1")}
 _CODES = {dtype: code for code, dtype in _KINDS.items()}
 
 
 class FrameError(ValueError):
-    """Bytes that are no frame of this run, and why."""
+    """The reason why bytes are not a frame of this run."""
 
 
 class Kind(IntEnum):
@@ -37,8 +37,8 @@ class Kind(IntEnum):
     WELCOME = 3  # "our link counts from this exchange on"
     DROP = 4  # "our link does not count from this exchange on"
     SKIP = 5  # "our link does not count in this exchange"
-    BYE = 6  # "I am finished; this exchange I would not come to"
-    WAIT = 7  # "I wait for others, in this exchange"
+    BYE = 6  # "I am finished, and will not take part in this exchange"
+    WAIT = 7  # "I am waiting for others in this exchange"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Frame:
 
     kind: Kind
     run: bytes  # 8 bytes: which run it belongs to
-    session: int  # which life of the sender: another one after a restart
+    session: int  # which life of the sender; a restarted process has another one
     sender: int
     receiver: int
     exchange: int
@@ -68,7 +68,7 @@ class Frame:
 
 
 def decode(data: bytes, run: bytes, most: int = MOST) -> Frame:
-    """The frame that these bytes are; a `FrameError` says why they are none of this run.
+    """Decode a frame of this run, or raise a `FrameError` with the reason.
 
     >>> frame = Frame(Kind.ROWS, b"12345678", 7, 0, 1, 3, rows=np.ones((1, 2)))
     >>> decode(frame.encode(), b"12345678").rows.tolist()

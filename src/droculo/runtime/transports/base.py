@@ -1,4 +1,4 @@
-"""How a process reaches its neighbours: one small interface, whatever carries the bytes."""
+"""How a process reaches its neighbours: the interface of every transport."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ logger = logging.getLogger("droculo.runtime")
 
 @dataclass
 class Meter:
-    """What went over the wire."""
+    """What was sent and received."""
 
     frames: int = 0  # that carried rows
     bytes: int = 0  # of those rows
-    control: int = 0  # frames that carried none: to meet, to refuse, to part
+    control: int = 0  # frames that carried none, to meet, to refuse and to part
     refused: dict[str, int] = field(default_factory=dict)  # reason -> frames that were received and not used
 
     def refuse(self, reason: str) -> None:
@@ -34,20 +34,20 @@ class Meter:
 
 
 class Transport(ABC):
-    """One process' way to its neighbours. Processes have numbers; exchanges are counted from 0, the same for all.
+    """How one process reaches its neighbours. Processes have numbers; exchanges are counted from 0, the same for all.
 
     A process calls `meet` once, `exchange` for every exchange from there on, in order, and `close`. A neighbour that is
     missing from what `exchange` returns is a failed link for that exchange, at both ends if that can be helped.
-    `droculo.testing.check_transport` tells whether a transport of your own keeps the contract.
+    `droculo.testing.check_transport` checks that a custom transport keeps the contract.
     """
 
     def __init__(self, me: int, neighbours: tuple[int, ...]):
         self.me = me
         self.neighbours = neighbours
         self.meter = Meter()
-        #: bytes of rows that a frame can carry; None: no limit. A driver checks before it begins,
+        #: how many bytes of rows a frame can carry (None: no limit). Drivers check this before they begin,
         self.limit: int | None = None
-        #: and says how many there will be at most
+        #: and set how many there will be at most
         self.largest: int | None = None
         #: called with (neighbour, exchange, "up" or why it is down) whenever a link comes or goes
         self.listener: Callable[[int, int, str], None] | None = None
@@ -60,20 +60,20 @@ class Transport(ABC):
 
     @abstractmethod
     def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:
-        """Send rows to neighbours, and return what those neighbours sent: arrays of these shapes, of the same kind of
-        numbers, all finite. Both mappings name the same neighbours."""
+        """Send rows to neighbours, and return what these neighbours sent: arrays of these shapes and of the same dtype, all
+        finite. Both mappings have the same neighbours. Rows are float64, float32, or uint8 for messages packed as bytes."""
 
     def refuse(self, number: int, neighbour: int, why: str) -> None:
-        """What came from this neighbour in this exchange is not used after all."""
+        """Do not count what this neighbour sent in this exchange."""
         self.meter.refuse(why)
         self.tell(neighbour, number, why)
 
     @abstractmethod
     def close(self) -> None:
-        """ProcessRun from the neighbours; again does nothing."""
+        """Part from the neighbours. A second call does nothing."""
 
     def tell(self, neighbour: int, number: int, what: str) -> None:
-        """Log that a link came up or went down, and tell the listener."""
+        """Log that a link came up or went down, and inform the listener."""
         level = logging.INFO if what == "up" else logging.WARNING
         logger.log(level, "process %d: link to %d from exchange %d on: %s", self.me, neighbour, number, what)
         if self.listener is not None:
@@ -81,7 +81,7 @@ class Transport(ABC):
 
 
 def why_unusable(rows: Rows, shape: tuple[int, int], dtype: np.dtype) -> str | None:
-    """What is wrong with received rows, or None."""
+    """The reason why received rows cannot be used, or None."""
     if rows.shape != shape:
         return "wrong shape"
     if rows.dtype != dtype:

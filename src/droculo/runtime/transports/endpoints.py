@@ -1,4 +1,4 @@
-"""Zenoh's side of things: endpoints, certificates, and a session that keeps to them."""
+"""Endpoints and certificates, and a Zenoh session that uses no others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TLS:
     authority: Path
     certificate: Path
     key: Path
-    verify_names: bool = True  # an endpoint's name must be one that its certificate is for
+    verify_names: bool = True  # an endpoint's name must be one of those in its certificate
 
     def __post_init__(self) -> None:
         for name in ("authority", "certificate", "key"):
@@ -26,7 +26,7 @@ class TLS:
                 raise ValueError(f"the {name} of TLS is a file in PEM format; there is no file {getattr(self, name)}.")
 
     def described(self) -> dict[str, Any]:
-        """As Zenoh's configuration has it."""
+        """In the words of Zenoh's configuration."""
         return {
             "root_ca_certificate": str(self.authority),
             "listen_certificate": str(self.certificate),
@@ -39,12 +39,12 @@ class TLS:
 
 
 def check_endpoint(endpoint: Any, tls: bool) -> None:
-    """An endpoint is a protocol and an address; with TLS, a protocol that has it."""
+    """Refuse what is not a protocol and an address, and protocols without encryption if there is TLS."""
     if not isinstance(endpoint, str) or not re.fullmatch(r"[a-z_]+/\S+", endpoint):
         raise ValueError(f"an endpoint is 'tcp/host:port' or 'tls/host:port'; got {endpoint!r}.")
     secret = endpoint.startswith(("tls/", "quic/"))
     if tls and not secret:
-        raise ValueError(f"with TLS every endpoint is 'tls/host:port'; got {endpoint!r}, which anybody can read.")
+        raise ValueError(f"with TLS every endpoint is 'tls/host:port'; got {endpoint!r}, which is not encrypted.")
     if secret and not tls:
         raise ValueError(f"the endpoint {endpoint!r} needs certificates: give tls (authority, certificate, key).")
 
@@ -66,7 +66,7 @@ def opened(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: P
 
 
 def _config(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: Path | None) -> Any:
-    """Zenoh's configuration: only these endpoints, nobody is looked for, and nobody is told of anybody else."""
+    """Zenoh's configuration: these endpoints only; scouting and gossip are disabled."""
     settings: dict[str, Any] = {
         "mode": "peer",
         "listen/endpoints": [listen],

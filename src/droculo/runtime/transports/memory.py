@@ -1,4 +1,4 @@
-"""Processes that are threads: for tests, and to try things out."""
+"""Threads in place of processes, for tests and to try things out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from droculo.runtime.transports.base import NEVER, Heard, Rows, Transport, why_u
 
 
 class Hub:
-    """Where the threads of an in-memory network meet.
+    """What the threads of an in-memory network share.
 
     >>> hub = Hub()
     >>> MemoryTransport(hub, 0, (1,)).me
@@ -21,12 +21,12 @@ class Hub:
         self.changed = threading.Condition()
         self.letters: dict[tuple[int, int, int], Rows] = {}  # (to, from, exchange)
         self.starts: dict[int, int] = {}
-        self.gone: dict[int, int] = {}  # process -> the exchange that it did not come to
+        self.gone: dict[int, int] = {}  # process -> the exchange that it missed
 
 
 class MemoryTransport(Transport):
-    """One of several threads that share a `Hub`. A thread that closes early, or takes longer than `patience` seconds, is a
-    failed link from then on, for good."""
+    """One of several threads that share a `Hub`. The links of a thread that closes early, or takes longer than `patience`
+    seconds, have failed for the rest of the run."""
 
     def __init__(self, hub: Hub, me: int, neighbours: tuple[int, ...], *, patience: float = 30.0):
         super().__init__(me, neighbours)
@@ -39,13 +39,13 @@ class MemoryTransport(Transport):
         with hub.changed:
             hub.starts[self.me] = first
             hub.changed.notify_all()
-            everybody = {self.me, *self.neighbours}
-            if not hub.changed.wait_for(lambda: everybody <= hub.starts.keys(), self.patience):
-                missing = sorted(everybody - hub.starts.keys())
+            everyone = {self.me, *self.neighbours}
+            if not hub.changed.wait_for(lambda: everyone <= hub.starts.keys(), self.patience):
+                missing = sorted(everyone - hub.starts.keys())
                 raise TimeoutError(
                     f"processes {missing} did not come within {self.patience} s: start one thread for each."
                 )
-            self.next = max(hub.starts[p] for p in everybody)
+            self.next = max(hub.starts[p] for p in everyone)
         return self.next
 
     def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:

@@ -1,4 +1,4 @@
-"""Neighbours over MPI: one neighbourhood collective an exchange, on a distributed graph."""
+"""Neighbours over MPI: one neighbourhood collective per exchange, on a distributed graph."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _REASONS = ("not finite", "outside the set")
 
 
 class MPITransport(Transport):
-    """A rank and the ranks it has links to. It learns nothing of any other.
+    """A rank and the ranks that it has links to. It receives nothing from any other.
 
-    A rank that is lost ends the whole job, as MPI has it; the job goes on from its checkpoint.
+    A rank that is lost ends the whole job, as is usual with MPI; the job can be continued from its checkpoint.
     """
 
     def __init__(self, communicator: Any, neighbours: tuple[int, ...]):
         super().__init__(communicator.Get_rank(), neighbours)
-        self.everybody = communicator
+        self.communicator = communicator
         self.graph = communicator.Create_dist_graph_adjacent(list(neighbours), list(neighbours))
 
     def meet(self, first: int, every: int, oldest: int = 0, last: int = NEVER) -> int:
-        """All ranks begin where the one begins that is furthest behind."""
+        """All ranks begin where the rank that is furthest behind begins."""
         least = np.array([first], np.int64)
-        self.everybody.Allreduce(mpi().IN_PLACE, least, mpi().MIN)
+        self.communicator.Allreduce(mpi().IN_PLACE, least, mpi().MIN)
         return int(least[0])
 
     def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:
@@ -73,7 +73,7 @@ class MPITransport(Transport):
 
 
 def bring_together(
-    communicator: Any, part: ProcessRun, place_of_rank: Callable[[int], Partition]
+    communicator: Any, part: ProcessRun, partition_of: Callable[[int], Partition]
 ) -> list[ProcessRun] | None:
     """The parts of all ranks, at rank 0; None elsewhere. They travel as plain bytes, in the layout of the journal."""
     layout = part.layout
@@ -89,10 +89,10 @@ def bring_together(
         return None
     parts, at = [], 0
     for rank, (size, frames, sent, microseconds, *refused) in enumerate(every.tolist()):
-        place = place_of_rank(rank)
-        own = replace(layout, agents=len(place.agents), neighbours=len(place.neighbours))
+        partition = partition_of(rank)
+        own = replace(layout, agents=len(partition.agents), neighbours=len(partition.neighbours))
         entries = tuple(own.split(data[at : at + size].tobytes()))
         reasons = {reason: number for reason, number in zip(_REASONS, refused, strict=True) if number}
-        parts.append(ProcessRun(place, entries, Meter(frames, sent, refused=reasons), microseconds / 1e6, own))
+        parts.append(ProcessRun(partition, entries, Meter(frames, sent, refused=reasons), microseconds / 1e6, own))
         at += size
     return parts
