@@ -150,7 +150,7 @@ def _processes(found: Sweep) -> list[str]:
             total = lines.setdefault((driver, processes), [0, 0, 0])
             lines[driver, processes] = [a + b for a, b in zip(total, faults, strict=True)]
     return [
-        f"SlotPlay by {processes} processes over {driver}: {missed} rounds missed by agents, {failed} ends of links failed, "
+        f"Played by {processes} processes over {driver}: {missed} rounds missed by agents, {failed} ends of links failed, "
         f"{apart} times two ends disagreed."
         for (driver, processes), (missed, failed, apart) in lines.items()
     ]
