@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "droculo"
 #: from the bottom up: a room may use those before it
 ROOMS = [
     "precision", "expect", "later", "cache", "plotting", "sets", "networks", "linearizations", "feedback", "oracles", "problems",
-    "algorithms", "engine", "simulator", "runtime", "measure", "gallery", "testing", "experiments", "report", "cli", "__main__",
+    "algorithms", "engine", "simulator", "runtime", "measure", "testing", "experiments", "report", "gallery", "cli", "__main__",
 ]  # fmt: skip
 #: what an agent must not know of
 FORBIDDEN = {"algorithms": {"networks", "problems"}, "sets": {"networks"}, "networks": {"sets"}}

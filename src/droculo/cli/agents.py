@@ -112,7 +112,7 @@ def gather(context: typer.Context, spec: Spec, processes: Processes, out: Out = 
 
 
 def _rank(command: str, spec: Path, folder: Path) -> int:
-    """A rank: rank 0 speaks for all; an error anywhere ends the job, as MPI has it."""
+    """Run a rank: only rank 0 prints; an error in any rank ends the job."""
     from droculo.experiments.over_mpi import sweep_over_mpi
     from droculo.runtime.mpi import mpi
 
