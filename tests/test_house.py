@@ -24,7 +24,7 @@ SOURCE = ROOT / "src" / "droculo"
 #: from the bottom up: a room may use those before it
 ROOMS = [
     "precision", "expect", "later", "folders", "cache", "plotting", "sets", "networks", "linearizations", "feedback", "oracles", "problems",
-    "algorithms", "engine", "simulator", "runtime", "measure", "gallery", "testing", "experiments", "report", "cli", "__main__",
+    "algorithms", "engine", "simulator", "runtime", "measure", "testing", "experiments", "report", "gallery", "cli", "__main__",
 ]  # fmt: skip
 DRIVERS = {"simulator", "runtime"}
 #: what a room must not know of although it stands below

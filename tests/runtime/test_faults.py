@@ -17,6 +17,7 @@ from tests.runtime.forked import Forked
 
 from droculo import Record, measure, networks, simulate
 from droculo.algorithms import DOBGA
+from droculo.engine.fingerprint import fingerprint
 from droculo.experiments import build, load
 from droculo.experiments.over_zenoh import Deployment
 from droculo.experiments.processes import folder_of, read_run
@@ -227,7 +228,7 @@ def entry(block):
 
 def test_a_journal_that_was_cut_anywhere_keeps_what_is_whole(tmp_path):
     whole = tmp_path / "whole"
-    journal = Journal(whole, LAYOUT, "me", states=3)
+    journal = Journal(whole, LAYOUT, fingerprint("me"), states=3)
     journal.begin(0)
     for block in range(4):
         journal.keep(entry(block), [np.array([block])])
@@ -236,7 +237,7 @@ def test_a_journal_that_was_cut_anywhere_keeps_what_is_whole(tmp_path):
     size = len(data) // 4
     for cut in range(len(data) + 1):
         assert len(list(LAYOUT.split(data[:cut]))) == cut // size
-    again = Journal(whole, LAYOUT, "me", states=3)
+    again = Journal(whole, LAYOUT, fingerprint("me"), states=3)
     assert [e.block for e in again.entries] == [0, 1, 2, 3]
     assert again.entries[2].actions.tolist() == [[[2.0, 2.0]]]
     assert sorted(again.checkpoints()) == [2, 3, 4]
@@ -244,16 +245,16 @@ def test_a_journal_that_was_cut_anywhere_keeps_what_is_whole(tmp_path):
     assert sorted(again.checkpoints()) == [2, 3]
     again.begin(2)
     again.close()
-    once_more = Journal(whole, LAYOUT, "me", states=3)
+    once_more = Journal(whole, LAYOUT, fingerprint("me"), states=3)
     assert [e.block for e in once_more.entries] == [0, 1]
     assert sorted(once_more.checkpoints()) == [2]  # a state whose block was forgotten would leave that block out
     with pytest.raises(ValueError, match="belongs to a run with another"):
-        Journal(whole, LAYOUT, "another identity", states=3)
+        Journal(whole, LAYOUT, fingerprint("another"), states=3)
     shutil.rmtree(whole)
 
 
 def test_a_full_disk_leaves_whole_records(tmp_path, monkeypatch):
-    journal = Journal(tmp_path, LAYOUT, "me", states=3)
+    journal = Journal(tmp_path, LAYOUT, fingerprint("me"), states=3)
     journal.begin(0)
     journal.keep(entry(0), [np.array([0])])
     write, room = os.write, [10, 0]
@@ -271,7 +272,7 @@ def test_a_full_disk_leaves_whole_records(tmp_path, monkeypatch):
         journal.keep(entry(1), [np.array([1])])
     journal.keep(entry(1), [np.array([1])])  # and later there is room again
     journal.close()
-    assert [e.block for e in Journal(tmp_path, LAYOUT, "me", states=3).entries] == [0, 1]
+    assert [e.block for e in Journal(tmp_path, LAYOUT, fingerprint("me"), states=3).entries] == [0, 1]
 
 
 def test_parts_are_put_together_as_they_were_played():

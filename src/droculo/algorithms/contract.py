@@ -60,17 +60,19 @@ class Answers(eqx.Module):
     earned: Array | None = None  # (rounds of the slot,): values of the actions, if `SlotPlay.earned` asks for them
 
 
-def _counted(about: str) -> Any:
-    return eqx.field(default_factory=lambda: jnp.zeros((), jnp.int32), metadata={"about": about})
+def _counted(label: str, about: str) -> Any:
+    return eqx.field(default_factory=lambda: jnp.zeros((), jnp.int32), metadata={"label": label, "about": about})
 
 
 class OracleCalls(eqx.Module):
     """What an update cost the agent, beside its exchanges. Every field is a cost of a run, see `droculo.engine.costs`."""
 
-    loo_calls: Array = _counted("calls of the linear optimization oracle")
-    not_converged: Array = _counted("infeasible projections that stopped before their tolerance")
-    projections: Array = _counted("Euclidean projections")
-    separations: Array = _counted("calls of a separation oracle")
+    loo_calls: Array = _counted("LOO calls", "calls of the linear optimization oracle")
+    not_converged: Array = _counted(
+        "projections that did not converge", "infeasible projections that stopped before their tolerance"
+    )
+    projections: Array = _counted("projections", "Euclidean projections")
+    separations: Array = _counted("separations", "calls of a separation oracle")
 
 
 class Ports(Protocol):
