@@ -49,7 +49,7 @@ def test_launch_makes_what_run_makes(spec, simulated, tmp_path, capsys, over):
         assert main(["launch", str(spec), "-n", "2", "--over", "zenoh", "--out", str(tmp_path)]) == 0
         shown = capsys.readouterr().out
     assert "droculo, bandit" in shown
-    assert f"SlotPlay by 2 processes over {over}: 0 rounds missed" in shown
+    assert f"Played by 2 processes over {over}: 0 rounds missed" in shown
     assert (tmp_path / "report.html").stat().st_size > 100_000
     found = collect(tmp_path).results
     for part in ("runs", "points"):
