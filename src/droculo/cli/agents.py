@@ -99,7 +99,7 @@ def gather(context: typer.Context, spec: Spec, processes: Processes, out: Out = 
     """
     from droculo.experiments import collect, load
     from droculo.experiments.over_zenoh import gather_cell
-    from droculo.experiments.sweep import begin
+    from droculo.experiments.sweeps import begin
 
     found, folder = load(spec), out or Path("results") / f"{spec.stem}-zenoh"
     begin(found, folder, context.obj.command)
