@@ -50,7 +50,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 #: files that take a minute or more, and folders of such; they come first
 LONG = (
-    "experiments/test_table_1",
+    "experiments/test_compare",
     "runtime",
     "experiments",
     "gallery",
