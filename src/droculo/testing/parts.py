@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms import Draws, Exchange, Keys, Slot, StepRule
+from droculo.algorithms import Draws, Exchange, Keys, Mixed, Slot, StepRule, numbers
 from droculo.feedback import OnePoint, Signal
 from droculo.networks import Network, from_graph, ring
 from droculo.precision import double
 from droculo.sets import Box
 
-#: slots whose draws are looked at
+#: Slots whose draws are tested.
 DRAWS = 4096
 AXIS = "agents"
 
@@ -82,7 +82,7 @@ def check_steps(steps: StepRule, /, *, dim: int = 5, blocks: int = 20, seed: int
         rng = np.random.default_rng(seed)
         y = jnp.asarray(rng.standard_normal(dim))
         state = steps.init(y)
-        step = jax.jit(steps.step)
+        step = jax.jit(lambda *given: steps.step(*given))
         for block in range(blocks):
             said = steps.say(state)
             shapes = [leaf.shape for leaf in jax.tree.leaves(said)]
@@ -107,42 +107,59 @@ def check_exchange(
 ) -> None:
     """Raise an AssertionError, in a full sentence, for the first promise that is broken.
 
-    The network average of y stays what it was, disagreement shrinks over `rounds` exchanges, each makes one call of
-    `ports.mix` with what `message` declares, what is sent is credible, and the state keeps its types.
+    The network average of y stays what it was, and so does that of what the step rule adds; disagreement shrinks over
+    `rounds` exchanges; each makes one call of `ports.mix` with what `message` declares; what is sent is credible; and the
+    state keeps its types.
     """
     network = network or from_graph(ring(6))
     with double():
         rng = np.random.default_rng(seed)
-        domain = Box(-10 * np.ones(dim), 10 * np.ones(dim))
-        y = jnp.asarray(rng.uniform(-1, 1, (network.n_agents, dim)))
+        y = start = jnp.asarray(rng.uniform(-1, 1, (network.n_agents, dim)))
+        more = jnp.asarray(rng.uniform(-1, 1, (network.n_agents, 2)))
         state = jax.vmap(exchange.init)(y)
-        declared = [leaf.shape for leaf in jax.tree.leaves(exchange.message(dim, ()))]
-        before = y
+        _check_message(exchange, network, y, more, state)
+        run = jax.jit(lambda number, y, state: _exchanged(exchange, network, number, y, more, state)[0])
         for number in range(rounds):
-            ports = _GossipPorts(network, number)
-            mixed = jax.vmap(lambda y, state, ports=ports: exchange.mix(ports, y, y, (), state), axis_name=AXIS)(
-                y, state
-            )
-            assert len(ports.sent) == 1, f"an exchange calls ports.mix once; it did so {len(ports.sent)} times."
-            shapes = [leaf.shape for leaf in jax.tree.leaves(ports.sent[0])]
-            assert shapes == declared, f"the exchange sent arrays of shapes {shapes} and declares {declared}."
-            drift = np.max(np.abs(np.mean(mixed.y, axis=0) - np.mean(y, axis=0)))
-            assert drift <= 1e-10, f"exchange {number} moved the network average of y by {drift:g}."
-            assert exchange.credible(
-                jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), ports.sent[0]), domain, jnp.ones(())
-            ), "the exchange would not believe what an agent at the center of the set sends."
-            _check_same_types(state, mixed.state, "mix()")
+            mixed = run(number, y, state)
+            for what, old, new in (("y", y, mixed.y), ("what the step rule adds", more, mixed.heard)):
+                drift = np.max(np.abs(np.mean(new, axis=0) - np.mean(old, axis=0)))
+                assert drift <= 1e-10, f"exchange {number} moved the network average of {what} by {drift:g}."
             y, state = mixed.y, mixed.state
-        spread = [float(jnp.linalg.norm(z - jnp.mean(z, axis=0))) for z in (before, y)]
+        spread = [float(jnp.linalg.norm(z - jnp.mean(z, axis=0))) for z in (start, y)]
         assert spread[1] <= 0.5 * spread[0], f"{rounds} exchanges left disagreement {spread[1]:.3g} of {spread[0]:.3g}."
+
+
+def _exchanged(
+    exchange: Exchange, network: Network, number: Any, y: Array, more: Array, state: Any
+) -> tuple[Mixed, list[Any]]:
+    """What comes out of an exchange of all agents, and the shapes of what was sent."""
+    ports = _GossipPorts(network, number)
+    mixed = jax.vmap(lambda *own: exchange.mix(ports, own[0], *own), axis_name=AXIS)(y, more, state)
+    return mixed, ports.sent
+
+
+def _check_message(exchange: Exchange, network: Network, y: Array, more: Array, state: Any) -> None:
+    dim = y.shape[1]
+    mixed, sent = _exchanged(exchange, network, 0, y, more, state)
+    assert len(sent) == 1, f"an exchange calls ports.mix once; it did so {len(sent)} times."
+    declared, shapes = (
+        [leaf.shape for leaf in jax.tree.leaves(tree)] for tree in (exchange.message(dim, numbers(2)), sent[0])
+    )
+    assert shapes == declared, f"the exchange sent arrays of shapes {shapes} and declares {declared}."
+    domain = Box(-10 * np.ones(dim), 10 * np.ones(dim))
+    center = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), sent[0])
+    assert exchange.credible(center, domain, jnp.ones(())), (
+        "the exchange would not believe what an agent at the center of the set sends."
+    )
+    _check_same_types(state, mixed.state, "mix()")
 
 
 class _GossipPorts:
     """Ports inside a vmap over all agents of a network; they keep what was sent."""
 
-    def __init__(self, network: Network, number: int):
+    def __init__(self, network: Network, number: Any):
         self.network = network
-        self.number = jnp.asarray(number)
+        self.number = number
         self.sent: list[Any] = []
 
     def ask(self, played: Any, order: int) -> Any:

@@ -1,0 +1,287 @@
+"""The parts of DROCULO keep their contracts, the checks notice parts that do not, and parts with state and messages run."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.designs import PROBLEMS, RING, N, T
+
+from droculo import Droculo, Record, feedback, networks, problems, simulate
+from droculo.algorithms import (
+    EvenDraws,
+    Exchange,
+    FixedStep,
+    IndependentDraws,
+    Mixed,
+    SendXY,
+    SendY,
+    StepRule,
+    message_bytes,
+    numbers,
+)
+from droculo.feedback import Feedback, Gradient, OnePoint, TwoPoint
+from droculo.sets import Box
+from droculo.testing import check_draws, check_exchange, check_steps
+
+DIM = 5
+BOX = Box(np.zeros(DIM), np.ones(DIM))
+SIGNALS = {
+    "gradient": Gradient(),
+    "one point": OnePoint().prepare(BOX, 0.1),
+    "two points": TwoPoint().prepare(BOX, 0.1),
+    "on a face": OnePoint().prepare(PROBLEMS["A1"].set, 0.1),
+}
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("draws", [EvenDraws(), IndependentDraws()], ids=lambda draws: type(draws).__name__)
+def test_draws(draws, signal):
+    check_draws(draws, signal=SIGNALS[signal], dim=DIM)
+
+
+def test_slots_of_one_round_have_nothing_to_choose():
+    check_draws(EvenDraws(), dim=DIM, slot=1)
+
+
+class Changed(IndependentDraws):
+    """Each draw of `IndependentDraws`, changed by a function of the draw and the slot."""
+
+    change: object = eqx.field(static=True, default=None)
+
+    def draw(self, signal, slot, dim, dtype, state):
+        draw = super().draw(signal, slot, dim, dtype, state)
+        return eqx.tree_at(lambda d: (d.u, d.when, d.v), draw, self.change(draw, slot))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d, slot: (d.u**2, d.when, d.v), "u in slot 0 is not uniform"),
+        (lambda d, slot: (d.u + 0.2, d.when, d.v), r"u in slot 0 must lie in \[0, 1\]"),
+        (lambda d, slot: (jnp.where(slot.index == 5, d.u / 2, d.u), d.when, d.v), "u in slot 5 is not uniform"),
+        (lambda d, slot: (d.u, d.when + 1, d.v), r"the query round of slot 0 must lie in 0..3"),
+        (lambda d, slot: (d.u, 0 * d.when, d.v), "the query round of slot 0 is not uniform"),
+        (lambda d, slot: (d.u, d.when, jnp.abs(d.v)), "directions of slot 0 have mean"),
+        (lambda d, slot: (d.u, d.when, 2 * d.v), "second moments of the directions of slot 0"),
+        (lambda d, slot: (d.u, d.when, jnp.sign(d.u - 0.5) * jnp.eye(DIM)[0]), "second moments"),
+    ],
+)
+def test_biased_draws_are_noticed(change, message):
+    with pytest.raises(AssertionError, match=message):
+        check_draws(Changed(change=change), dim=DIM)
+
+
+def test_draws_that_differ_each_time_are_noticed():
+    generator = np.random.default_rng(0)
+
+    class Restless(IndependentDraws):
+        def draw(self, signal, slot, dim, dtype, state):
+            draw = super().draw(signal, slot, dim, dtype, state)
+            return eqx.tree_at(lambda d: d.u, draw, (draw.u + generator.random()) % 1)
+
+    with pytest.raises(AssertionError, match="the same slot must have the same draw"):
+        check_draws(Restless(), dim=DIM)
+
+
+class Shrinking(StepRule):
+    """eta / sqrt(b) in block b, times the mean over the neighbourhood of (1 + b) / (1 + b): a message with no effect."""
+
+    first: float
+    power: float = 0.5
+
+    @property
+    def message(self):
+        return numbers(2)
+
+    def init(self, y):
+        return jnp.ones((), y.dtype)
+
+    def say(self, state):
+        return jnp.stack([state, 1 + state])
+
+    def step(self, signal, own, mixed, heard, state):
+        return self.first / state**self.power * (heard[1] - heard[0]), state + 1
+
+
+def test_step_rules():
+    check_steps(FixedStep(np.asarray(0.1)))
+    check_steps(Shrinking(0.5))
+
+
+class SaysLess(Shrinking):
+    def say(self, state):
+        return state
+
+
+class LosesItsState(Shrinking):
+    def step(self, signal, own, mixed, heard, state):
+        return super().step(signal, own, mixed, heard, state)[0], ()
+
+
+class DividesByTheSignal(Shrinking):
+    def step(self, signal, own, mixed, heard, state):
+        return self.first / jnp.linalg.norm(signal), state
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        (FixedStep(np.asarray(-0.1)), "must be positive and finite; got -0.1"),
+        (FixedStep(np.asarray(np.nan)), "must be positive and finite; got nan"),
+        (DividesByTheSignal(0.5), "the step size of block 10 must be positive and finite; got inf"),
+        (SaysLess(0.5), r"the rule says arrays of shapes \[\(\)\], and its message declares"),
+        (LosesItsState(0.5), r"step\(\) changes the types of the state"),
+    ],
+)
+def test_broken_step_rules_are_noticed(steps, message):
+    with pytest.raises(AssertionError, match=message):
+        check_steps(steps)
+
+
+NETWORKS = {
+    "ring": RING,
+    "star": networks.from_graph(networks.star(9)),
+    "complete": networks.from_graph(networks.complete(4)),
+    "karate": networks.from_graph(networks.karate()),
+    "one agent": networks.from_graph(networks.single()),
+}
+
+
+class Compensated(Exchange):
+    """Sends the difference to what was sent before, and keeps what the neighbourhood's average is made of."""
+
+    def message(self, dim, more):
+        return numbers(dim), more
+
+    def init(self, y):
+        return jnp.zeros_like(y), jnp.zeros_like(y)  # what was sent so far, and its average over the neighbourhood
+
+    def mix(self, ports, x, y, more, state):
+        sent, average = state
+        new, heard = ports.mix((y - sent, more))
+        return Mixed(x, average + new, heard, (y, average + new))
+
+    def credible(self, tree, domain, distance):
+        return jnp.linalg.norm(tree[0]) <= 2 * (domain.radius + distance)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("exchange", [SendY(), SendXY(), Compensated()], ids=lambda exchange: type(exchange).__name__)
+def test_exchanges(exchange, name):
+    check_exchange(exchange, network=NETWORKS[name], rounds=200 if name in ("karate", "star") else 30)
+
+
+class LosesTheAverage(SendY):
+    def mix(self, ports, x, y, more, state):
+        mixed = super().mix(ports, x, y, more, state)
+        return mixed._replace(y=0.99 * mixed.y)
+
+
+class SendsLess(SendY):
+    def mix(self, ports, x, y, more, state):
+        half = ports.mix((y[:2], more))[0]
+        return Mixed(x, y.at[:2].set(half), more, state)
+
+
+class TalksTwice(SendY):
+    def mix(self, ports, x, y, more, state):
+        return super().mix(ports, x, super().mix(ports, x, y, more, state).y, more, state)
+
+
+class Deaf(SendY):
+    def mix(self, ports, x, y, more, state):
+        return super().mix(ports, x, y, more, state)._replace(y=y)
+
+
+class DropsWhatTheStepRuleAdds(SendY):
+    def mix(self, ports, x, y, more, state):
+        mixed = super().mix(ports, x, y, more, state)
+        return mixed._replace(heard=0 * mixed.heard)
+
+
+class BelievesNothing(SendY):
+    def credible(self, tree, domain, distance):
+        return jnp.zeros((), bool)
+
+
+class ForgetsWhatItSent(Compensated):
+    def mix(self, ports, x, y, more, state):
+        return super().mix(ports, x, y, more, state)._replace(state=(y,))
+
+
+@pytest.mark.parametrize(
+    ("exchange", "message"),
+    [
+        (LosesTheAverage(), "exchange 0 moved the network average of y by"),
+        (SendsLess(), r"sent arrays of shapes \[\(2,\), \(2,\)\] and declares \[\(5,\), \(2,\)\]"),
+        (TalksTwice(), "an exchange calls ports.mix once; it did so 2 times"),
+        (Deaf(), "exchanges left disagreement"),
+        (DropsWhatTheStepRuleAdds(), "moved the network average of what the step rule adds"),
+        (BelievesNothing(), "would not believe"),
+        (ForgetsWhatItSent(), r"mix\(\) changes the types of the state"),
+    ],
+)
+def test_broken_exchanges_are_noticed(exchange, message):
+    with pytest.raises(AssertionError, match=message):
+        check_exchange(exchange)
+
+
+class Drifting(IndependentDraws):
+    """Its state is a number of the block, which every draw of u is shifted by."""
+
+    def init(self, dim, dtype):
+        return jnp.zeros((), dtype)
+
+    def draw(self, signal, slot, dim, dtype, state):
+        draw = super().draw(signal, slot, dim, dtype, state)
+        return eqx.tree_at(lambda d: d.u, draw, (draw.u + state) % 1)
+
+    def next(self, state, keys):
+        return jax.random.uniform(keys.own, (), state.dtype)
+
+
+class Tracking(OnePoint):
+    """Adds up the values of all played actions in the place of its own values."""
+
+    hears_earned = True
+
+    def tally(self, answers, v, alone=True, earned=None):
+        tally = super().tally(answers, v, alone)
+        return eqx.tree_at(lambda t: (t.values, t.count), tally, (earned.sum(), jnp.asarray(1.0 * len(earned))))
+
+
+def test_parts_with_state_and_messages_run_and_cost_what_they_declare():
+    problem = PROBLEMS["A2"]
+    agent = Droculo.design(
+        problem.setting, Feedback(Tracking(), played=True), horizon=T, theta=0.6,
+        steps=Shrinking(0.5), exchange=Compensated(), draws=Drifting(),
+    )  # fmt: skip
+    run = simulate(problem, agent, RING, key=0, record=Record(queries=True))
+    blocks = -(-T // (agent.block * agent.slot))
+    np.testing.assert_array_equal(run.states.steps, np.full(N, 1.0 + blocks))
+    np.testing.assert_array_equal(run.states.exchange[0].shape, (N, DIM))
+    assert len(np.unique(run.states.draws)) == N, "every agent has draws of its own"
+    assert message_bytes(agent) == (DIM + 2) * 8
+    np.testing.assert_array_equal(run.ledger.bytes, run.ledger.messages * (DIM + 2) * 8)
+    np.testing.assert_array_equal(run.ledger.value_queries, -(-T // agent.slot))
+    value = jax.jit(jax.vmap(jax.vmap(problem.value, in_axes=(0, None, 0)), in_axes=(None, 0, 0)))
+    with jax.enable_x64(True):
+        earned = value(jnp.arange(N), jnp.arange(T), jnp.asarray(run.actions))
+    np.testing.assert_allclose(run.states.past.values, np.asarray(earned).sum(axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(run.states.past.count, np.full(N, T))
+
+
+def test_the_exchange_with_memory_gives_what_plain_exchange_gives():
+    """In exact arithmetic the differences add up to y itself, as long as every link works."""
+    problem = problems.WaterFilling.random(agents=N, dim=DIM, budget=2.0, seed=2)
+    runs = [
+        simulate(
+            problem,
+            Droculo.design(problem.setting, feedback.full_information(), horizon=16, theta=1.0, exchange=exchange),
+            RING,
+            key=0,
+        )
+        for exchange in (SendY(), Compensated())
+    ]
+    np.testing.assert_allclose(runs[0].actions, runs[1].actions, atol=1e-9)
