@@ -89,7 +89,7 @@ def over_zenoh(quick: bool, me: int, where: dict[int, str]) -> dict[str, float]:
     import zenoh
 
     from droculo.runtime import ZenohTransport
-    from droculo.runtime.endpoints import opened
+    from droculo.runtime.transports.endpoints import opened
 
     other, rounds = 1 - me, 200 if quick else 2000
     session = opened(zenoh, where[me], [where[0]] if me else [], None, None)

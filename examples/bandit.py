@@ -24,7 +24,7 @@ def main() -> None:
             first, last = earned[:, : HORIZON // 8].mean(), earned[:, -HORIZON // 8 :].mean()
             asked = run.ledger.mean()["value_queries"]
             print(
-                f"{name} values, {model.name:<10} from {first:.2f} a round to {last:.2f}, with {asked:.0f} values an agent"
+                f"{name} values, {model.kind:<10} from {first:.2f} a round to {last:.2f}, with {asked:.0f} values an agent"
             )
 
 

@@ -37,7 +37,7 @@ def main() -> None:
         bill = run.ledger.mean()
         reward = np.mean(result.rewards)
         print(
-            f"{model.name:<18}{reward / HORIZON:>9.3f}{reward / result.comparator.total:>9.1%}"
+            f"{model.kind:<18}{reward / HORIZON:>9.3f}{reward / result.comparator.total:>9.1%}"
             f"{np.mean(result.total) / HORIZON:>9.3f}{bill['exchanges']:>11.0f}{bill['loo_calls']:>11.1f}"
             f"{bill['gradient_queries'] + bill['value_queries']:>9.0f}",
             flush=True,

@@ -1,6 +1,6 @@
-"""Four processes, each with a taste of its own that it tells nobody, agree on one decision (needs droculo[zenoh]).
+"""Four processes, each with a private target, agree on one decision (needs droculo[zenoh]).
 
-Each is asked only how much it likes a point, and talks only to its two neighbours, peer to peer.
+Each process is asked only for the value of a point, and exchanges messages with its two neighbours only, peer to peer.
 """
 
 import json
@@ -19,27 +19,27 @@ NETWORK = networks.from_graph(networks.ring(N))
 SETTING = Setting(sets.Box([0.0] * 3, [1.0] * 3), linearizations.Concave(), Bounds(gradient=4.0, value=3.0))
 
 
-def be_an_agent(me: int, endpoints: dict[int, str], taste: np.ndarray) -> np.ndarray:
-    """One process: whatever it knows of `taste`, nobody else does."""
+def be_an_agent(me: int, endpoints: dict[int, str], target: np.ndarray) -> np.ndarray:
+    """One process. Its target is known to no other."""
 
-    def liking(x: np.ndarray) -> float:
-        return -float(np.sum((x - taste) ** 2))
+    def value(x: np.ndarray) -> float:
+        return -float(np.sum((x - target) ** 2))
 
     # Short steps: neighbours average as often as they step, and so stay close together.
     algorithm = Droculo.design(SETTING, feedback.two_point(), horizon=T, theta=1.0, scales=Scales(step=0.2))
-    transport = ZenohTransport(me, endpoints, tuple(sorted({(me - 1) % N, (me + 1) % N})), run="tastes")
+    transport = ZenohTransport(me, endpoints, tuple(sorted({(me - 1) % N, (me + 1) % N})), run="targets")
     earned = 0.0
     with Agent(algorithm, NETWORK, me, transport, key=0) as agent:
         while not agent.done:
             action, queries = agent.ask()
-            earned += liking(action)  # what the round is worth
-            agent.tell([liking(x) for x in queries])  # two-point feedback: two points to compare in each round
-        print(f"process {me}: the average round was worth {earned / T:.3f}", file=sys.stderr)
+            earned += value(action)  # the value of the round
+            agent.tell([value(x) for x in queries])  # two-point feedback: two points to compare in each round
+        print(f"process {me}: the mean value of a round was {earned / T:.3f}", file=sys.stderr)
         return agent.decision()
 
 
 def main() -> None:
-    tastes = np.random.default_rng(1).uniform(0, 1, (N, 3))
+    targets = np.random.default_rng(1).uniform(0, 1, (N, 3))
     endpoints = json.dumps(Deployment.loopback(N).endpoints)
     agents = [
         subprocess.Popen(
@@ -47,14 +47,14 @@ def main() -> None:
         )
         for me in range(N)
     ]
-    for agent, taste in zip(agents, tastes, strict=True):
-        print(json.dumps(taste.tolist()), file=agent.stdin, flush=True)  # to this one only
+    for agent, target in zip(agents, targets, strict=True):
+        print(json.dumps(target.tolist()), file=agent.stdin, flush=True)  # to this one only
     decisions = np.array([json.loads(agent.communicate()[0]) for agent in agents])
     for me in range(N):
-        print(f"process {me} would like {np.round(tastes[me], 2)} and decides {np.round(decisions[me], 2)}")
-    print(f"the best for all together is {np.round(tastes.mean(axis=0), 2)}")
+        print(f"process {me} has the target {np.round(targets[me], 2)} and decides {np.round(decisions[me], 2)}")
+    print(f"the best common decision is {np.round(targets.mean(axis=0), 2)}")
     print(
-        f"no two decisions differ by more than {np.ptp(decisions, axis=0).max():.2f}, tastes by {np.ptp(tastes, axis=0).max():.2f}"
+        f"no two decisions differ by more than {np.ptp(decisions, axis=0).max():.2f}, targets by {np.ptp(targets, axis=0).max():.2f}"
     )
 
 

@@ -11,7 +11,10 @@ from xdist.scheduler import LoadScopeScheduling
 QUICK = ["--xla_backend_optimization_level=0"]
 if version("jaxlib").startswith(("0.8.", "0.9.", "0.10.", "0.11.")):  # an unknown flag would end the process
     QUICK.append("--xla_cpu_use_fusion_emitters=false")
-os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
+# Flags given from outside are kept, and where they say something else, they win.
+_given = os.environ.get("XLA_FLAGS", "").split()
+_named = {flag.split("=")[0] for flag in _given}
+os.environ["XLA_FLAGS"] = " ".join([*_given, *(flag for flag in QUICK if flag.split("=")[0] not in _named)])
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     # What one worker or child process has compiled, the next one need not: they inherit this.
@@ -47,7 +50,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 #: files that take a minute or more, and folders of such; they come first
 LONG = (
-    "experiments/test_table_1",
+    "experiments/test_compare",
     "runtime",
     "experiments",
     "gallery",

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from droculo import cli, experiments, report
-from droculo.experiments import Results, Sweep, parse, store
+from droculo import cli, experiments, measure, report
+from droculo.experiments import Results, Sweep, parse, rows, store, sweeps
 
 
 def run(*arguments):
@@ -19,24 +19,25 @@ def run(*arguments):
 
 @pytest.fixture
 def called(monkeypatch):
-    """The experiments replaced by notes of how they were called."""
+    """Sweeps and pages of studies replaced by notes of how they were called."""
     calls = []
 
-    def note(name, result):
-        def stand_in(*given, **options):
-            calls.append((name, given, options))
-            return result
+    def run(name):
+        def stand_in(spec, out, **options):
+            calls.append((name, spec, out, options))
+            return Sweep(spec, out, NOTHING, command=options["command"])
 
         return stand_in
 
-    for name in ("compare", "measure_crossover", "measure_table_1"):
-        monkeypatch.setattr(experiments, name, note(name, f"found by {name}"))
-    for name in ("write_compare", "write_crossover", "write_table_1"):
-        monkeypatch.setattr(report, name, note(name, "the page"))
+    for name in ("sweep", "sweep_in_turns"):
+        monkeypatch.setattr(experiments, name, run(name))
+    for name in report.STUDY_PAGES:
+        write = lambda sweep, out, command, name=name: calls.append((name, out, command)) or "the page"  # noqa: E731
+        monkeypatch.setitem(report.STUDY_PAGES, name, write)
     return calls
 
 
-NOTHING = Results(store.table(store.RUNS, []), store.table(store.POINTS, []))
+NOTHING = Results(store.table(rows.RUNS, []), store.table(rows.POINTS, []))
 COMMANDS = (
     "run", "resume", "report", "show", "new", "list", "plan", "doctor", "launch", "agent", "gather", "table1", "compare",
     "crossover",
@@ -63,11 +64,11 @@ def test_compare(called, tmp_path, capsys):
         "--out", str(tmp_path / "a folder"),
     ]  # fmt: skip
     assert run(*arguments) == 0
-    (_, (problem, network, horizon, seeds), _), (_, (found, out, command), _) = called
-    assert type(problem).__name__ == "PlantedCut"
-    assert (problem.agents, problem.set.dim, network.n_links) == (6, 7, 7)
-    assert (horizon, list(seeds)) == (64, [0, 1])
-    assert (found, out) == ("found by compare", tmp_path / "a folder")
+    (_, spec, data, _), (name, out, command) = called
+    cell = spec.cells[0]
+    assert (cell.problem.name, dict(cell.problem.options)) == ("cut", {"agents": 6, "dim": 7, "seed": 0})
+    assert (cell.network.name, cell.horizon, cell.seeds, cell.timed) == ("grid", 64, (0, 1), True)
+    assert (name, out, data) == ("compare", tmp_path / "a folder", tmp_path / "a folder" / "data" / "compare")
     assert (
         command
         == f"droculo compare --problem cut --agents 6 --dim 7 --horizon 64 --seeds 2 --network grid --out '{out}'"
@@ -75,22 +76,46 @@ def test_compare(called, tmp_path, capsys):
     assert capsys.readouterr().out == "the page\n"
 
 
-def test_what_compare_plays_by_default(called, tmp_path, monkeypatch):
+def test_what_compare_runs_by_default(called, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("compare") == 0
-    (_, (problem, network, horizon, seeds), _), (_, (_, out, command), _) = called
-    assert (type(problem).__name__, problem.agents, problem.set.dim) == ("TopB", 8, 10)
-    assert (network.n_links, horizon, list(seeds)) == (8, 4096, [0, 1, 2])
+    (_, spec, _, _), (_, out, command) = called
+    cell = spec.cells[0]
+    assert (cell.problem.name, dict(cell.problem.options)) == ("top-b", {"agents": 8, "dim": 10, "seed": 0})
+    assert (cell.network.name, cell.horizon, cell.seeds) == ("ring", 4096, (0, 1, 2))
     assert (str(out), command) == ("results", "droculo compare")
 
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_crossover(called, tmp_path, quick):
     assert run("crossover", *["--quick"] * quick, "--out", str(tmp_path)) == 0
-    (_, _, options), (_, (found, out, command), _) = called
-    assert options == {"quick": quick, "folder": tmp_path}
-    assert (found, out) == ("found by measure_crossover", tmp_path)
+    (how, spec, _, options), (name, out, command) = called
+    assert (how, name, out) == ("sweep_in_turns", "crossover", tmp_path)
+    assert options.get("turns") == (1 if quick else None)
+    assert {cell.horizon for cell in spec.cells} == ({64, 1} if quick else {1024, 256, 1})
     assert command.startswith("droculo crossover --")
+
+
+def test_resume_and_report_know_a_study(called, tmp_path, monkeypatch, capsys):
+    spec = experiments.study("crossover", quick=True)
+    monkeypatch.setattr(sweeps, "spec_of", lambda out: spec)
+    monkeypatch.setattr(
+        experiments, "collect", lambda out: Sweep(spec, out, NOTHING, command="droculo crossover --quick")
+    )
+    assert run("resume", str(tmp_path)) == 0
+    (how, _, data, options), (name, out, _) = called
+    assert (how, data, options["turns"], name, out) == ("sweep_in_turns", tmp_path, 1, "crossover", tmp_path)
+    called.clear()
+    assert run("report", str(tmp_path), "--out", str(tmp_path / "pages")) == 0
+    assert called == [("crossover", tmp_path / "pages", "droculo crossover --quick")]
+    assert capsys.readouterr().out == "the page\n" * 2
+
+
+def test_table1(called, tmp_path):
+    assert run("table1", "--out", str(tmp_path), "--processes", "2") == 0
+    (how, spec, data, options), (name, out, _) = called
+    assert (how, name, out, data) == ("sweep", "table1", tmp_path, tmp_path / "data" / "table1-quick")
+    assert (spec.study, options["processes"]) == ({"study": "table1", "size": "quick"}, 2)
 
 
 @pytest.mark.parametrize(
@@ -131,24 +156,22 @@ def test_bad_arguments_are_one_line_and_exit_code_2(called, tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["compare", "crossover"])
-def test_a_folder_that_cannot_be_is_said_before_anything_runs(called, tmp_path, capsys, command):
+@pytest.mark.parametrize("command", ["compare", "crossover", "table1"])
+def test_a_folder_that_cannot_be_is_said_before_anything_runs(tmp_path, capsys, monkeypatch, command):
+    monkeypatch.setattr(sweeps, "run_cell", lambda *_: pytest.fail("it ran"))
     (tmp_path / "file").write_text("")
     assert run(command, "--out", str(tmp_path / "file")) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert called == []
+    assert capsys.readouterr().err.splitlines()[-1].startswith("droculo: ")
 
 
-@pytest.mark.parametrize(
-    ("command", "said"), [("compare", "nothing is kept"), ("crossover", "what was finished is kept")]
-)
+@pytest.mark.parametrize(("command", "said"), [("compare", "what was finished is kept"), ("plan", "nothing is kept")])
 def test_an_interruption_says_what_is_left(monkeypatch, tmp_path, capsys, command, said):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    for name in ("compare", "measure_crossover"):
-        monkeypatch.setattr(experiments, name, interrupt)
-    assert run(command, "--out", str(tmp_path)) == 130
+    monkeypatch.setattr(experiments, "sweep", interrupt)
+    monkeypatch.setattr(measure, "plan", interrupt)
+    assert run(command, *(["--out", str(tmp_path)] if command == "compare" else [])) == 130
     assert said in capsys.readouterr().err
 
 
@@ -167,7 +190,7 @@ def swept(monkeypatch):
 
     monkeypatch.setattr(experiments, "sweep", sweep)
     monkeypatch.setattr(experiments, "collect", lambda out: Sweep(spec, out, NOTHING))
-    monkeypatch.setattr(experiments, "spec_of", lambda out: spec)
+    monkeypatch.setattr(sweeps, "spec_of", lambda out: spec)
     monkeypatch.setattr(report, "write_page", lambda sweep, out: calls.append(("page", out)) or out / "report.html")
     monkeypatch.setattr(report, "write_exports", lambda sweep, out: calls.append(("exports", out)))
     monkeypatch.setattr(sys.modules["droculo.cli.sweeps"], "_tables", lambda found: ["the table"])

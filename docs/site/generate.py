@@ -1,4 +1,4 @@
-"""Writes the tables of docs/choose.md, experiments.md, families and api from the library itself: `python docs/site/generate.py`.
+"""Writes the tables of docs/choose.md, experiments.md, processes.md, families and api from the library itself: `python docs/site/generate.py`.
 
 A page says where they go: `<!-- table: covered -->` names one of `TABLES`, `<!-- members: sets Box Simplex -->` lists
 members of a package, `<!-- api: sets -->` documents all of them. What stands between such a line and `<!-- end -->` is
@@ -12,12 +12,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-from droculo.experiments.store import POINTS, RUNS
+from droculo.experiments.rows import POINTS, RUNS
 from droculo.feedback import TABLE_1, Refusal, Row
-from droculo.report import table
+from droculo.report import Table
+from droculo.runtime.protocol.transitions import TABLE as TRANSITIONS
+from droculo.runtime.protocol.transitions import State
 
 DOCS = Path(__file__).parent.parent
-PAGES = [DOCS / "choose.md", DOCS / "experiments.md"]
+PAGES = [DOCS / "choose.md", DOCS / "experiments.md", DOCS / "processes.md"]
 PAGES += [*sorted((DOCS / "families").glob("*.md")), *sorted((DOCS / "api").glob("*.md"))]
 PLACE = re.compile(r"<!-- (table|members|api): ([^>]*?) -->\n.*?<!-- end -->", re.DOTALL)
 
@@ -34,7 +36,9 @@ LINES = {
 def covered() -> str:
     """Every case with every feedback: how fast regret grows, and how far theta goes."""
     cases, models = (list(dict.fromkeys(names)) for names in zip(*TABLE_1, strict=True))
-    return table(["case", *models], [[case, *(_cell(TABLE_1[case, model]) for model in models)] for case in cases])
+    return Table(
+        ["case", *models], [[case, *(_cell(TABLE_1[case, model]) for model in models)] for case in cases]
+    ).markdown()
 
 
 def rows() -> str:
@@ -58,7 +62,7 @@ def rows() -> str:
         ]
         for (model, row), names in sorted(cases.items(), key=lambda line: models.index(line[0][0]))
     ]
-    return table(head, found)
+    return Table(head, found).markdown()
 
 
 def refusals() -> str:
@@ -73,7 +77,20 @@ def refusals() -> str:
 def schema(part: str) -> str:
     """The columns of a result file."""
     columns = RUNS if part == "runs" else POINTS
-    return table([f"`{part}`", "type", ""], [[f"`{name}`", kind, about] for name, (kind, about) in columns.items()])
+    return Table(
+        [f"`{part}`", "type", ""], [[f"`{name}`", kind, about] for name, (kind, about) in columns.items()]
+    ).markdown()
+
+
+def transitions() -> str:
+    """What happens to a link between two processes, rule by rule."""
+    found = []
+    for rule in TRANSITIONS:
+        states = "any" if len(rule.states) == len(State) else ", ".join(state.name for state in rule.states)
+        does = f"refuse: {rule.refusal}" if rule.refusal else rule.does.value
+        after = "" if rule.becomes is None else rule.becomes.name
+        found.append([rule.event.value, states, rule.when, does, after, "" if rule.reply is None else rule.reply.name])
+    return Table(["event", "in the states", "if", "what is done", "next state", "reply"], found).markdown()
 
 
 TABLES = {
@@ -82,6 +99,7 @@ TABLES = {
     "refusals": refusals,
     "runs": lambda: schema("runs"),
     "points": lambda: schema("points"),
+    "transitions": transitions,
 }
 
 
@@ -97,7 +115,7 @@ def members(package: str, names: list[str]) -> str:
         if documented(member):
             shown = f"[{shown}](../api/{package}.md#{anchor(package, name)})"
         found.append([shown, LINES.get(f"{package}.{name}") or _line(member)])
-    return table(["member", "what it is"], found)
+    return Table(["member", "what it is"], found).markdown()
 
 
 def api(package: str) -> str:
@@ -152,7 +170,7 @@ def _line(member: Any) -> str:
     if sentence.startswith("One agent of"):  # a method: its file says what it does
         sentence = _first_sentence(inspect.getmodule(member))
     pieces = re.split(r"(`[^`]+`)", sentence)  # every other one is code, which shows what it is
-    return "".join(piece if k % 2 else _plain(piece) for k, piece in enumerate(pieces)).replace("|", "\\|")
+    return "".join(piece if k % 2 else _plain(piece) for k, piece in enumerate(pieces))
 
 
 def _first_sentence(thing: Any) -> str:

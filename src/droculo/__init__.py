@@ -4,7 +4,10 @@ A problem is posed over a set; a linearization says which signal certifies progr
 may be asked for; an algorithm is one agent's behaviour; `simulate` lets all agents play.
 """
 
+import importlib
 import os
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from droculo import feedback, linearizations, measure, networks, oracles, problems, sets
 from droculo.algorithms import Anytime, Droculo, Scales
@@ -12,7 +15,7 @@ from droculo.cache import keep_compiled
 from droculo.engine import History, Record, Trajectory
 from droculo.simulator import Checkpoint, simulate
 
-__version__ = "0.1.0"
+__version__ = "0.1.0"  # the only place: the package takes it from here
 
 __all__ = [
     "Anytime",
@@ -32,6 +35,27 @@ __all__ = [
     "sets",
     "simulate",
 ]
+
+if TYPE_CHECKING:
+    from droculo import algorithms as algorithms
+    from droculo import experiments as experiments
+    from droculo import report as report
+    from droculo import runtime as runtime
+    from droculo import testing as testing
+
+#: packages that are imported when they are first used, so that `import droculo` stays quick
+_LATER = ("algorithms", "experiments", "report", "runtime", "testing")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LATER:
+        return importlib.import_module(f"droculo.{name}")
+    raise AttributeError(f"module 'droculo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 if os.environ.get("DROCULO_CACHE"):
     keep_compiled()

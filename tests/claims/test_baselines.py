@@ -110,12 +110,12 @@ def test_the_exact_projection(name):
     y[0], y[1] = 0, 3  # nothing to do for most sets; ties
     expected = np.array([by_other_means(domain, point) for point in y])
     with double():
-        project = jax.jit(jax.vmap(lambda point: Exact()(domain, point, point, jnp.asarray(0.1), ())))
+        project = jax.jit(jax.vmap(lambda point: Exact().project(domain, point, point, jnp.asarray(0.1), ())))
         out = project(jnp.asarray(y))
     np.testing.assert_allclose(out.x, expected, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(out.y, out.x)
     assert not np.any(out.calls)
-    assert np.all(out.met)
+    assert np.all(out.converged)
 
 
 @pytest.mark.parametrize("name", ["budget", "simplex"])
@@ -124,7 +124,7 @@ def test_a_general_solver_agrees(name):
     kind, total = ("eq", 1.0) if name == "simplex" else ("ineq", 2.5)
     for y in rng.normal(0.3, 1.0, (5, domain.dim)):
         with double():
-            x = np.asarray(Exact()(domain, jnp.asarray(y), jnp.asarray(y), jnp.asarray(0.1), ()).x)
+            x = np.asarray(Exact().project(domain, jnp.asarray(y), jnp.asarray(y), jnp.asarray(0.1), ()).x)
         found = minimize(
             lambda p, y=y: np.sum((p - y) ** 2), np.full(domain.dim, 1 / domain.dim), jac=lambda p, y=y: 2 * (p - y),
             bounds=[(0, 1)] * domain.dim, constraints={"type": kind, "fun": lambda p: total - p.sum()},
@@ -144,4 +144,4 @@ def test_other_sets_are_refused():
     point = jnp.zeros(4)
     for domain in (sets.Birkhoff(2), sets.Hull(np.eye(4)), sets.Product(sets.L1Ball(2), sets.Hull(np.eye(2)))):
         with pytest.raises(ValueError, match="has no known projection"):
-            Exact()(domain, point, point, jnp.asarray(0.1), ())
+            Exact().project(domain, point, point, jnp.asarray(0.1), ())

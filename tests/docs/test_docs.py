@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs.site import generate
+from docs.site import generate, transitions
 
 import droculo
 from droculo.experiments import parse
@@ -153,3 +153,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
         fetched = re.findall(r'<(?:link|script|img|iframe|source)\b[^>]*?\b(?:src|href)="(https?://[^"]+)"', text)
         assert not fetched, f"{path.relative_to(site)} fetches {fetched}"
         assert not re.search(r'\ssrc="https?://', text), f"{path.relative_to(site)} fetches from elsewhere"
+
+
+def test_the_drawing_of_link_states_is_that_of_the_table():
+    assert transitions.FILE.read_text() == transitions.svg(), "run python docs/site/transitions.py"

@@ -1,165 +1,164 @@
-"""Head to head: who may play, that all play the same game, what the bills say, and that the page tells it."""
-
-import dataclasses
+"""Head to head: which methods apply, that all meet the same adversary, their costs, and the page."""
 
 import numpy as np
 import pytest
 
-from droculo import networks
-from droculo.experiments import compare, contenders, network_of, problem_of
-from droculo.experiments.compare import GRAPHS, PLANTED
-from droculo.problems import TopB
-from droculo.report import number, write_compare
+from droculo.experiments import ALGORITHMS, SpecError, build, study, sweep
+from droculo.experiments.catalogue import title
+from droculo.experiments.studies.compare import GRAPHS, PLANTED
+from droculo.report import STUDY_PAGES
+from droculo.report.summary import RunRows, mean, method, queries
+from droculo.report.table import number
 
 N, D, T = 3, 4, 32
-RING = networks.from_graph(networks.ring(N))
 INNER = round(T**0.5)
 METHODS = {
     "DROCULO, theta = 1/2", "DROCULO, theta = 1", "DROCULO as published, theta = 1/2", "DROCULO, semi-bandit, theta = 1/2",
-    "DROCULO, bandit, theta = 1/2", "DPOBGA", "DOBGA", "Mono-DMFW", f"DMFW, {INNER} inner steps", "Dec-BFTRL",
+    "DROCULO, bandit, theta = 1/2", "DPOBGA", "DOBGA", "Mono-DMFW", f"DMFW, inner = {INNER}", "Dec-BFTRL",
 }  # fmt: skip
 
 
+def compared(**options):
+    return study("compare", **({"agents": N, "dim": D, "horizon": T, "seeds": 2} | options))
+
+
+def names(cells):
+    return {title(cell.described()["algorithm"]) for cell in cells}
+
+
 @pytest.fixture(scope="module")
-def found():
-    return compare(problem_of("top-b", N, D), RING, T, (0, 1, 0))
+def found(tmp_path_factory):
+    return sweep(compared(), tmp_path_factory.mktemp("compare"))
 
 
-def outcome(found, name):
-    return next(o for o in found.outcomes if o.name == name)
-
-
-def without_time(reading):
-    return dataclasses.replace(reading, seconds=0.0)
+def of(found, name, column=None):
+    rows = [row for row in RunRows(found).all if method(row) == name]
+    return rows if column is None else mean(rows, column)
 
 
 def test_all_methods_play_a_monotone_problem_with_zero(found):
-    assert {o.name for o in found.outcomes} == METHODS
-    assert found.left_out == {}
-    assert all([r.seed for r in o.readings] == [0, 1, 0] for o in found.outcomes)
+    assert not found.failures
+    assert names(found.spec.cells) == METHODS
+    assert found.spec.left_out == ()
+    assert all([row["seed"] for row in of(found, name)] == [0, 1] for name in METHODS)
+
+
+def test_every_algorithm_of_the_catalogue_is_compared():
+    assert {cell.algorithm.name for cell in compared().cells} == set(ALGORITHMS)
 
 
 @pytest.mark.parametrize(
-    ("name", "left_out"),
+    ("problem", "left_out"),
     [
         ("top-b", set()),
         ("coverage", set()),
         ("weak", set()),
-        ("cut", {"DPOBGA", "Mono-DMFW", f"DMFW, {INNER} inner steps"}),
-        ("water-filling", {"DPOBGA", "Mono-DMFW", f"DMFW, {INNER} inner steps"}),
+        ("cut", {"DPOBGA", "Mono-DMFW", f"DMFW, inner = {INNER}"}),
+        ("water-filling", {"DPOBGA", "Mono-DMFW", f"DMFW, inner = {INNER}"}),
     ],
 )
-def test_who_cannot_play_is_named_with_the_reason(name, left_out):
-    able, reasons = contenders(problem_of(name, N, D), RING, T)
-    assert set(reasons) == left_out
-    assert {c.name for c in able} == METHODS - left_out
-    assert all("monotone functions on a set that contains 0" in reason for reason in reasons.values())
+def test_a_method_that_does_not_apply_is_named_with_the_reason(problem, left_out):
+    spec = compared(problem=problem)
+    assert names(cell for cell, _ in spec.left_out) == left_out
+    assert names(spec.cells) == METHODS - left_out
+    assert all("monotone functions on a set that contains 0" in reason for _, reason in spec.left_out)
 
 
-def test_a_bad_horizon_is_no_reason_to_leave_all_out():
-    with pytest.raises(ValueError, match="the horizon is a whole number"):
-        contenders(problem_of("top-b", N, D), RING, 0)
+def test_curves_end_in_the_totals(found):
+    points = found.results.points.to_pylist()
+    for row in RunRows(found).all:
+        mine = [p for p in points if (p["run"], p["seed"]) == (row["run"], row["seed"])]
+        assert (mine[0]["round"], mine[-1]["round"]) == (1, T)
+        for column in ("regret", "reward", "certified", "exchanges", "bytes", "loo_calls"):
+            assert mine[-1][column] == pytest.approx(row[column], rel=1e-12), column
+        assert row["alpha"] * row["best"] - row["reward"] == pytest.approx(row["regret"], rel=1e-9)
+        assert row["certified"] >= row["regret"]
 
 
-def test_curves_end_in_the_readings(found):
-    assert found.times[0] == 1
-    assert found.times[-1] == T
-    for o in found.outcomes:
-        assert o.regret.shape == o.reward.shape == found.times.shape
-        assert o.regret[-1] == pytest.approx(o.mean("regret"), rel=1e-12)
-        assert o.reward[-1] == pytest.approx(o.mean("ratio") * found.best * T, rel=1e-12)
-        assert found.alpha * found.best * T - o.reward[-1] == pytest.approx(o.regret[-1], rel=1e-9)
-        assert o.mean("certified") >= o.mean("regret")
-
-
-def test_the_same_seed_gives_the_same_run_and_another_one_another(found):
-    moved = set()
-    for o in found.outcomes:
-        first, other, again = map(without_time, o.readings)
-        assert first == again, o.name
-        if first.regret != other.regret:
-            moved.add(o.name)
-    # The published constants take steps so short that in so few rounds the draws decide nothing; and the default's, over a
-    # whole block, so long that they end at the same vertex whatever was drawn.
+def test_another_seed_is_another_run(found):
+    moved = {name for name in METHODS if len({row["regret"] for row in of(found, name)}) == 2}
+    # In so few rounds the published steps are so short that draws decide nothing, and the default's, over a whole block, so
+    # long that they end at the same vertex.
     assert moved >= METHODS - {"DROCULO as published, theta = 1/2", "DROCULO, theta = 1/2"}
 
 
 def test_bills(found):
-    def of(name, quantity):
-        return outcome(found, name).mean(quantity)
+    def costs(name, *columns):
+        return tuple(of(found, name, column) for column in columns)
 
-    dobga, dmfw, mono, leader = "DOBGA", f"DMFW, {INNER} inner steps", "Mono-DMFW", "Dec-BFTRL"
-    assert (of(dobga, "projections"), of(dobga, "exchanges"), of(dobga, "loo_calls")) == (T, T, 0)
-    assert of(dobga, "bytes") == T * 2 * D * 8  # two neighbours on a ring, doubles
-    assert (of(dmfw, "exchanges"), of(dmfw, "loo_calls"), of(dmfw, "queries")) == (2 * INNER * T, INNER * T, INNER * T)
+    asked = {name: {queries(row) for row in of(found, name)} for name in METHODS}
+    dmfw = f"DMFW, inner = {INNER}"
+    assert costs("DOBGA", "projections", "exchanges", "loo_calls") == (T, T, 0)
+    assert of(found, "DOBGA", "bytes") == T * 2 * D * 8  # two neighbours on a ring, doubles
+    assert costs(dmfw, "exchanges", "loo_calls") == (2 * INNER * T, INNER * T)
+    assert asked[dmfw] == {INNER * T}
     blocks = -(-T // 8)  # K = T^(3/5) = 8
-    assert (of(mono, "exchanges"), of(mono, "loo_calls"), of(mono, "queries")) == (16 * blocks, 8 * blocks, T)
-    assert of(leader, "separations") >= T
-    lean, whole = of("DROCULO, theta = 1/2", "bytes"), of("DROCULO as published, theta = 1/2", "bytes")
-    assert whole == 2 * lean
-    assert of("DROCULO, theta = 1", "exchanges") == T
-    assert of("DROCULO, theta = 1/2", "projections") == of("DROCULO, theta = 1/2", "separations") == 0
+    assert costs("Mono-DMFW", "exchanges", "loo_calls") == (16 * blocks, 8 * blocks)
+    assert asked["Mono-DMFW"] == {T}
+    assert of(found, "Dec-BFTRL", "separations") >= T
+    assert of(found, "DROCULO as published, theta = 1/2", "bytes") == 2 * of(found, "DROCULO, theta = 1/2", "bytes")
+    assert of(found, "DROCULO, theta = 1", "exchanges") == T
+    assert costs("DROCULO, theta = 1/2", "projections", "separations") == (0, 0)
 
 
-def test_seconds_do_not_include_compilation(found):
-    assert max(r.seconds for o in found.outcomes for r in o.readings) < 1
+def test_every_run_is_timed_without_compilation(found):
+    for row in RunRows(found).all:
+        (seconds,) = row["timings"]
+        assert 0 < seconds < row["seconds"]
 
 
-def test_the_page_has_the_numbers_and_the_command(found, tmp_path):
-    missing = dataclasses.replace(found, left_out={"Other": "it needs a boat."})
-    page = write_compare(missing, tmp_path / "new", "droculo compare --dim 4")
-    assert (tmp_path / "new" / "compare.md").read_text() == page
+@pytest.fixture(scope="module")
+def written(found, tmp_path_factory):
+    out = tmp_path_factory.mktemp("page") / "new"
+    return STUDY_PAGES["compare"](found, out, "droculo compare --dim 4"), out
+
+
+def test_the_page_has_the_numbers_and_the_command(found, written):
+    page, out = written
+    assert (out / "compare.md").read_text() == page
     assert "`droculo compare --dim 4`" in page
-    assert "- Other: it needs a boat." in page
-    for o in found.outcomes:
-        row = next(line for line in page.splitlines() if line.startswith(f"| {o.name} |"))
+    assert "All methods are applicable." in page
+    for name in METHODS:
+        row = next(line for line in page.splitlines() if line.startswith(f"| {name} |"))
         cells = [cell.strip() for cell in row.split("|")[2:-1]]
-        assert cells[:3] == [number(o.mean("certified") / T), number(o.mean("regret") / T), number(o.mean("ratio"))]
-        assert cells[3:5] == [number(o.mean("exchanges")), number(o.mean("bytes"))]
-        assert cells[5] == (number(o.mean("loo_calls")) if o.mean("loo_calls") else "-")
+        ratio = np.mean([row["reward"] / row["best"] for row in of(found, name)])
+        assert cells[:3] == [
+            number(of(found, name, "certified") / T), number(of(found, name, "regret") / T), number(ratio),
+        ]  # fmt: skip
+        assert cells[3:5] == [number(of(found, name, "exchanges")), number(of(found, name, "bytes"))]
+        assert cells[5] == number(of(found, name, "loo_calls") or None)
 
 
-def test_the_figures_have_every_method_once_and_no_calls_where_there_are_none(found, tmp_path):
-    write_compare(found, tmp_path, "droculo compare")
-    drawn = (tmp_path / "compare.svg").read_text()
+def test_the_figures_have_every_method_once(written):
+    _, out = written
+    drawn = (out / "compare.svg").read_text()
     assert "<svg" in drawn
     for what in ("rounds", "exchanges", "bytes", "LOO calls", "queries", "seconds"):
         assert f">against {what}<" in drawn
     for name in METHODS:
         assert drawn.count(f">{name}<") == 1
-    assert ">reward a round<" in (tmp_path / "compare-reward.svg").read_text()
+    assert ">reward a round<" in (out / "compare-reward.svg").read_text()
 
 
 def test_problems_and_networks_have_the_size_they_are_asked_for():
     for name in PLANTED:
-        problem = problem_of(name, 4, 6)
-        assert (problem.agents, problem.set.dim) == (4, 6), name
-    for name in GRAPHS:
-        assert network_of(name, 6).n_agents == 6, name
-    assert network_of("grid", 6).n_links == 7
-    assert network_of("complete", 6).n_links == 15
-
-
-def test_the_adversary_follows_its_seed():
-    weights = [problem_of("top-b", N, D, seed).weights for seed in (0, 0, 1)]
-    first, again, other = (w.totals([8], np.arange(N)) for w in weights)
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
+        cell = compared(problem=name, agents=4, dim=6).cells[0]
+        problem, network, _ = build(cell, compared().folder)
+        assert (problem.agents, problem.set.dim, network.n_agents) == (4, 6, 4), name
+    links = {name: build(compared(network=name, agents=6).cells[0], compared().folder)[1].n_links for name in GRAPHS}
+    assert (links["grid"], links["complete"], links["ring"], links["star"]) == (7, 15, 6, 5)
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("options", "message"),
     [
-        (lambda: problem_of("knapsack", 3, 4), "there is no problem called 'knapsack'; there are top-b"),
-        (lambda: network_of("torus", 3), "there is no network called 'torus'; there are ring"),
-        (lambda: network_of("grid", 7), "7 agents make no grid"),
-        (lambda: compare(problem_of("top-b", N, D), RING, T, ()), "at least one seed"),
+        ({"problem": "knapsack"}, "there is no problem called 'knapsack'; there are top-b"),
+        ({"network": "torus"}, "there is no network called 'torus'; there are ring"),
+        ({"network": "grid", "agents": 7}, "7 agents make no grid"),
+        ({"seeds": 0}, "at least one seed"),
+        ({"horizon": 0}, "the horizon is a whole number"),
     ],
 )
-def test_refusals(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def test_top_b_is_the_one_of_table_1():
-    assert isinstance(problem_of("top-b", N, D), TopB)
+def test_refusals(options, message):
+    with pytest.raises(SpecError, match=message):
+        compared(**options)

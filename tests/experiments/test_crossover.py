@@ -1,81 +1,92 @@
-"""Projection against linear oracle: what is measured, that it is kept, and a verdict that follows from the numbers."""
+"""Projection against linear oracle: what is timed, that it is kept, and a verdict that follows from the numbers."""
 
-import dataclasses
-import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from droculo.experiments import race
-from droculo.experiments.crossover import GROUNDS, METHODS, QUICK_GROUNDS, Pace, Race
-from droculo.report import number, who_wins, write_crossover
-from droculo.report.crossover import claim
+from droculo.experiments import Results, Spec, Sweep, build, collect, study, sweep_in_turns, turns
+from droculo.experiments.rows import POINTS, RUNS
+from droculo.experiments.store import table
+from droculo.experiments.studies import crossover as cells
+from droculo.report import STUDY_PAGES, crossover
+from droculo.report.crossover import LINEAR, PROJECTING, claim, who_wins
+from droculo.report.summary import RunRows
+from droculo.report.table import number
 
 DIMS = (8, 16, 32, 64)
-SMALL = {ground.name: dataclasses.replace(ground, dims=(4,), horizon=16) for ground in GROUNDS}
+METHODS = (PROJECTING, *LINEAR)
+
+
+def small(ground):
+    """Both grounds in one small dimension, as a spec."""
+    spec = study("crossover", quick=True)
+    tiny = replace(cells.GROUNDS[ground], dims=(4,), horizon=16)
+    return replace(spec, cells=(*tiny.cells(4), tiny.start)), tiny
 
 
 @pytest.fixture(scope="module")
-def raced(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kept")
-    return folder, race(SMALL["budget"], turns=2, folder=folder)
+def timed(tmp_path_factory):
+    spec, ground = small(0)
+    out = tmp_path_factory.mktemp("kept")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turns, "collect", lambda out: Sweep(spec, out, rows_of(spec, out)))
+        return sweep_in_turns(spec, out, turns=2), ground
 
 
-def made_up(times, name="budget", source="a"):
-    """A race with the given microseconds of DOBGA, theta = 1 and theta = 1/2 for each of DIMS."""
-    ground = dataclasses.replace(SMALL[name], dims=DIMS)
-    paces = [
-        Pace(method, d, t, 0.5, 2.0, 1.0, [t])
-        for method, row in zip(METHODS, times, strict=True)
-        for d, t in zip(DIMS, row, strict=True)
-    ]
-    return Race(ground, 0.01, paces, frozenset([source]))
+def rows_of(spec: Spec, out: Path) -> Results:
+    store, keys = turns.Store(out), [cell.key(spec.folder) for cell in spec.cells]
+    return Results(store.read("runs", keys), store.read("points", keys))
 
 
-def test_every_method_runs_in_every_dimension(raced):
-    _, found = raced
-    assert [(p.method, p.dim) for p in found.paces] == [(name, 4) for name in METHODS]
-    for pace in found.paces:
-        assert len(pace.seconds) == 2
-        assert pace.microseconds == pytest.approx(np.median(pace.seconds) / 8 / 16 * 1e6)
-        assert max(pace.seconds) < 1  # compiled before
-        assert pace.certified > 0
-    dobga, whole, half = found.paces
-    assert (dobga.projections, dobga.loo_calls) == (1, 0)
-    assert whole.projections == half.projections == 0
-    assert whole.loo_calls > half.loo_calls > 0
+def test_every_method_runs_in_every_dimension(timed):
+    found, ground = timed
+    measured = crossover._measured(ground, RunRows(found))
+    assert set(measured.rows) == {(name, 4) for name in METHODS}
+    for (name, _), row in measured.rows.items():
+        assert len(row["timings"]) == 2
+        assert measured.of(name, "microseconds") == [pytest.approx(np.median(row["timings"]) / 8 / 16 * 1e6)]
+        assert max(row["timings"]) < row["seconds"]  # compiled before
+        assert row["certified"] > 0
+    (dobga,), (whole,), (half,) = (measured.of(name, "loo_calls") for name in METHODS)
+    assert whole > half > dobga == 0
+    assert [measured.of(name, "projections") for name in METHODS] == [[1], [0], [0]]
+    assert measured.start > 0
 
 
-def test_what_was_measured_is_not_measured_again(raced):
-    folder, found = raced
-    again = race(SMALL["budget"], turns=2, folder=folder)
-    assert [p.seconds for p in again.paces] == [list(p.seconds) for p in found.paces]
-    assert again.start == found.start
-    assert again.sources == found.sources
-    assert len(found.sources) == 1
+def test_what_was_measured_is_not_measured_again(timed, monkeypatch):
+    found, _ = timed
+    monkeypatch.setattr(turns, "in_turns", lambda *_: pytest.fail("was timed before"))
+    monkeypatch.setattr(turns, "collect", lambda out: "the results")
+    assert sweep_in_turns(found.spec, found.out, turns=2) == "the results"
 
 
-def test_what_was_measured_otherwise_is_not_taken(raced, tmp_path, monkeypatch):
-    folder, found = raced
-    file = tmp_path / "budget-4.json"
-    kept = json.loads((folder / "budget-4.json").read_text())
-    kept["identity"]["droculo"] = "0.0.0"
-    file.write_text(json.dumps(kept))
-    monkeypatch.setattr("droculo.experiments.crossover._in_turns", lambda *_: [dataclasses.asdict(p) for p in new])
-    monkeypatch.setattr("droculo.experiments.crossover._start", lambda *_: 0.5)
-    new = [dataclasses.replace(p, microseconds=1.0) for p in found.paces]
-    measured = race(SMALL["budget"], turns=2, folder=tmp_path)
-    assert [p.microseconds for p in measured.paces] == [1.0, 1.0, 1.0]
-    assert measured.start == 0.5
-    assert json.loads(file.read_text())["identity"]["droculo"] != "0.0.0"
+def test_methods_take_turns(monkeypatch):
+    spec, _ = small(0)
+    calls = []
+
+    def simulate(problem, algorithm, *_, **__):
+        calls.append(type(algorithm).__name__)
+        seconds = 20.0 if len(calls) == 4 else 1.0
+        return type("Run", (), {"ledger": type("Bill", (), {"seconds": seconds})})
+
+    monkeypatch.setattr(turns, "simulate", simulate)
+    assert turns.in_turns(spec.cells[:3], spec.folder, 2) == [
+        [20.0],
+        [1.0, 1.0],
+        [1.0, 1.0],
+    ]  # a long run is timed once
+    once = ["DOBGA", "Droculo", "Droculo"]
+    assert calls == [*once, *once, *once[1:]]
 
 
 def test_the_grounds_are_a_budget_and_a_polytope():
-    budget, polytope = (ground.problem(8) for ground in GROUNDS)
+    budget, polytope = (build(ground.cells(8)[0], Path())[0] for ground in cells.GROUNDS)
     assert type(budget.set).__name__ == "PartitionMatroid"
     assert type(polytope.set).__name__ == "Polytope"
     assert polytope.set.A.shape == (4, 8)
-    assert [ground.dims for ground in QUICK_GROUNDS] == [(8, 16), (8, 16)]
+    assert [ground.dims for ground in cells.grounds(quick=True)] == [(8, 16), (8, 16)]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +114,21 @@ def test_the_verdict_follows_from_the_numbers(projecting, linear, parts):
         assert part in text
 
 
+def made_up(times, codes=("a",)):
+    """A sweep of both grounds with the given microseconds of DOBGA, theta = 1 and theta = 1/2 for each of DIMS."""
+    spec, rows = study("crossover"), []
+    for ground in cells.GROUNDS:
+        for place, d in enumerate(DIMS):
+            for method, cell in enumerate(ground.cells(d)):
+                T, microseconds = ground.horizon, times[method][place]
+                rows.append({
+                    "run": cell.label, "seed": 0, "spec": cell.asked, "agents": 8, "horizon": T, "certified": 0.5 * T,
+                    "loo_calls": 2.0 * T, "projections": 1.0 * T, "timings": [microseconds * 8 * T / 1e6],
+                    "code": codes[len(rows) % len(codes)], "droculo": "0", "jax": "0", "python": "3",
+                })  # fmt: skip
+    return Sweep(spec, Path("results"), Results(table(RUNS, rows), table(POINTS, [])))
+
+
 @pytest.mark.parametrize(
     ("half", "said"),
     [
@@ -111,8 +137,9 @@ def test_the_verdict_follows_from_the_numbers(projecting, linear, parts):
         ([1, 1, 1, 0.1], "So 6 times is reached."),
     ],
 )
-def test_the_claim_is_held_against_the_numbers(half, said):
-    text = claim([made_up([[1, 1, 1, 1], [2, 4, 8, 16], half])])
+def test_the_claim_is_compared_with_the_numbers(half, said):
+    rows = RunRows(made_up([[1, 1, 1, 1], [2, 4, 8, 16], half]))
+    text = claim([crossover._measured(replace(cells.GROUNDS[0], dims=DIMS), rows)])
     assert "up to 6 times faster" in text
     assert "DROCULO, theta = 1 is 0.0625 (budget, d = 64) to 0.5 times (budget, d = 8) as fast;" in text
     assert text.endswith(said)
@@ -120,13 +147,12 @@ def test_the_claim_is_held_against_the_numbers(half, said):
 
 def test_the_page_and_its_figure(tmp_path):
     times = [[10, 20, 40, 80], [30, 30, 30, 30], [5, 11, 23, 47]]
-    races = [made_up(times), made_up(times, "polytope")]
-    page = write_crossover(races, tmp_path / "new", "droculo crossover --out there")
+    page = STUDY_PAGES["crossover"](made_up(times), tmp_path / "new", "droculo crossover --out there")
     assert (tmp_path / "new" / "crossover.md").read_text() == page
     assert "`droculo crossover --out there`" in page
     for d, *row in zip(DIMS, *times, strict=True):
-        for cells in ((d, *row, row[0] / row[1], row[0] / row[2]), (d, 0.5, 0.5, 0.5, 2.0, 2.0)):
-            assert page.count("| " + " | ".join(map(number, cells)) + " |") == 2
+        for cell in ((d, *row, row[0] / row[1], row[0] / row[2]), (d, 0.5, 0.5, 0.5, 2.0, 2.0)):
+            assert page.count("| " + " | ".join(map(number, cell)) + " |") == 2
     assert "near d = 24" in page
     assert "- At theta = 1/2: DROCULO is faster at every d from 8 to 64 (1.7 to 2 times)." in page
     drawn = (tmp_path / "new" / "crossover.svg").read_text()
@@ -134,16 +160,16 @@ def test_the_page_and_its_figure(tmp_path):
         assert drawn.count(f">{method}<") == 1
 
 
-def test_timings_of_different_code_are_not_mixed_in_silence(tmp_path):
-    times = [[1, 1, 1, 1]] * 3
-    for sources, warned in ((("a", "a"), False), (("a", "b"), True)):
-        races = [made_up(times, name, source) for name, source in zip(("budget", "polytope"), sources, strict=True)]
-        page = write_crossover(races, tmp_path, "droculo crossover")
-        assert ("Not all of this was timed with the same code" in page) == warned
+@pytest.mark.parametrize(("codes", "warned"), [(("a",), False), (("a", "b"), True)])
+def test_timings_of_different_code_are_not_mixed_in_silence(tmp_path, codes, warned):
+    page = STUDY_PAGES["crossover"](made_up([[1, 1, 1, 1]] * 3, codes), tmp_path, "droculo crossover")
+    assert ("Not all of this was timed with the same code" in page) == warned
 
 
-def test_the_polytope_is_projected_onto_and_asked():
-    found = race(SMALL["polytope"], turns=1)
-    assert found.of("DOBGA", "projections") == [1]
-    assert found.of("DROCULO, theta = 1", "projections") == [0]
-    assert all(pace.certified > 0 for pace in found.paces)
+def test_the_published_page_is_made_from_the_published_rows(tmp_path):
+    results = Path(__file__).parents[2] / "docs" / "results"
+    for file in (results / "data" / "crossover").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    found = collect(tmp_path)
+    assert found.missing == ()
+    assert STUDY_PAGES["crossover"](found, tmp_path, found.command) == (results / "crossover.md").read_text()

@@ -1,4 +1,4 @@
-"""Processes: everything is done, an error arrives, one that dies is replaced, and nobody waits for ever."""
+"""Parallel work: all tasks are done, an error arrives, and a process that dies is replaced."""
 
 import math
 import os

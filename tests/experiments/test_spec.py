@@ -74,15 +74,15 @@ def test_a_problem_and_an_algorithm_of_ones_own(tmp_path):
     before = spec.cells[0].key(spec.folder)
     module = tmp_path / "mine_for_specs.py"
     module.write_text(module.read_text() + "# another version\n")
-    assert spec.cells[0].key(spec.folder) != before, "code of one's own is a part of what is run"
+    assert spec.cells[0].key(spec.folder) != before, "the user's code belongs to the cell"
     with pytest.raises(SpecError, match=r"'mine_for_specs:wrong' makes a int, and not a droculo.algorithms.Algorithm"):
         parse(text.format("wrong"), folder=tmp_path)
     with pytest.raises(SpecError, match="line 3: the module 'mine_for_specs' has no 'Fast'"):
         parse(text.format("Fast"), folder=tmp_path)
 
 
-def test_code_of_ones_own_is_what_its_text_is_now(tmp_path):
-    """After a change, in another folder, and through a module beside it: never what was loaded before."""
+def test_user_code_is_loaded_in_its_present_state(tmp_path):
+    """After a change, in another folder, and through a module beside it: never the module that was loaded before."""
     text = 'problems = "mine_now:make"\nhorizons = 9\nalgorithms = "dobga"'
     code = "import beside_now\nfrom droculo import problems\n\n\ndef make():\n    from beside_now import DIM\n" + (
         "    return problems.TopB.random(agents=3, dim=DIM, budget=1, seed=0)\n"
@@ -158,6 +158,10 @@ def test_a_cell_is_known_by_what_it_runs():
         (HEAD + 'title = 3\nalgorithms = "dobga"', "line 3: the title is text in quotes; got 3."),
         (HEAD + 'algorithms = ["dobga", "dobga"]', "asks for the same run twice: dobga, horizon 16"),
         (HEAD + "algorithms = 3", "line 3: one of the algorithms is a name, or a table with a name; got 3."),
+        (HEAD + 'timed = 1\nalgorithms = "dobga"', "line 3: timed is true or false; got 1."),
+        ('study = "tabel1"', "line 1: there is no study called 'tabel1'; did you mean 'table1'?"),
+        ('study = "table1"\nsize = "huge"', "the study 'table1' is not possible: there is no size 'huge'; there are quick, full."),
+        ('study = "compare"\nhorizons = 3', "the study 'compare' is not possible: "),
         (HEAD, "names no algorithms"),
         (HEAD + "algorithms = [", "is not TOML: "),
         (HEAD + 'networks = {name = "ring", agents = 5}\nalgorithms = "dobga"', "has 5 agents, and top-b, agents = 3, dim = 4 is posed for 3"),
@@ -251,7 +255,7 @@ def test_every_algorithm_and_feedback_of_the_catalogue_is_designed():
     assert len(parse(text).cells) == len(FEEDBACKS)
 
 
-@pytest.mark.parametrize("name", ["showcase.toml", "template.toml"])
+@pytest.mark.parametrize("name", ["studies/showcase.toml", "template.toml"])
 def test_the_specs_that_are_shipped_are_right(name):
     from importlib.resources import files
 

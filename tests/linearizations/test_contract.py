@@ -128,7 +128,10 @@ def test_a_value_query_of_the_shrunk_set_keeps_its_ball_in_the_set():
         (lambda: lin.NonMonotoneDownClosed().for_set(sets.Box(np.zeros(D), 2.0)), "reaches from 0 to 2"),
         (lambda: lin.NonMonotoneGeneral().for_set(sets.Hull([[1.0, 0.0], [1.0, 1.0]])), "least sup-norm in Hull is 1"),
         (lambda: lin.Custom(0.0, 1.0), "0 < alpha <= 1 and beta > 0; got alpha=0.0"),
-        (lambda: lin.NonMonotoneGeneral().upper_model(jnp.sum, jnp.ones_like, jnp.ones(D)), r"call .on\(set\) first"),
+        (
+            lambda: lin.NonMonotoneGeneral().upper_model(jnp.sum, jnp.ones_like, jnp.ones(D)),
+            r"call .for_set\(set\) first",
+        ),
         (lambda: lin.Bounds(0.0, 1.0), "bound on the gradient must be positive and finite; got 0.0"),
         (lambda: lin.Bounds(1.0, np.inf), "bound on the value must be positive and finite; got inf"),
         (lambda: lin.Bounds(1.0, 1.0, lipschitz=0.0), "lipschitz constant must be positive and finite; got 0"),

@@ -1,5 +1,6 @@
 """Lemma 1 for every oracle on every kind of set."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import networkx as nx
@@ -45,6 +46,9 @@ def test_lemma_1(name, oracle):
     check_oracle(oracle, SETS[name], samples=8)
 
 
+project = eqx.filter_jit(lambda oracle, set_, x0, y0, eps: batching.project(oracle, set_, x0, y0, eps, ()))
+
+
 @pytest.mark.parametrize("name", ["budget", "face", "nuclear"])
 def test_agrees_with_the_transcriptions(name):
     set_ = SETS[name]
@@ -55,14 +59,12 @@ def test_agrees_with_the_transcriptions(name):
             x0 = argmax(rng.standard_normal(set_.dim))
             y0 = x0 + rng.standard_normal(set_.dim)
             eps = 0.02
-            ours = batching.project(
-                oracles.PaperFrankWolfe(), set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ()
-            )
+            ours = project(oracles.PaperFrankWolfe(), set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps))
             x, y, calls = reference.paper(argmax, float(set_.radius), x0, y0, eps)
             np.testing.assert_allclose(ours.x, x, atol=1e-10)
             np.testing.assert_allclose(ours.y, y, atol=1e-10)
             assert int(ours.calls) == calls > 0
-            ours = batching.project(oracles.FrankWolfe(), set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps), ())
+            ours = project(oracles.FrankWolfe(), set_, jnp.asarray(x0), jnp.asarray(y0), jnp.asarray(eps))
             tiny = 8 * np.finfo(float).eps * max(1, float(set_.radius)) if name == "face" else 0.0
             inside = lambda y, tiny=tiny: bool(set_.contains(jnp.asarray(y), tiny))  # noqa: E731
             foot = lambda y: y - (y.sum() - 3.0) / 8 if name == "face" else y  # noqa: E731
@@ -72,7 +74,7 @@ def test_agrees_with_the_transcriptions(name):
             assert int(ours.calls) == calls
 
 
-def test_sharp_needs_fewer_calls_than_paper():
+def test_frank_wolfe_needs_fewer_calls_than_the_papers():
     set_ = SETS["budget"]
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
@@ -95,6 +97,28 @@ def test_a_y_in_the_set_costs_nothing():
     )
     assert int(out.calls) == 0
     assert bool(jnp.all(out.x == out.y))
+
+
+class Understates(oracles.FrankWolfe):
+    """It reports at most one call."""
+
+    def project(self, domain, x0, y0, tolerance, memory):
+        out = super().project(domain, x0, y0, tolerance, memory)
+        return eqx.tree_at(lambda o: o.calls, out, jnp.minimum(out.calls, 1))
+
+
+class AsksOnceMore(oracles.FrankWolfe):
+    """It makes one call that it does not report."""
+
+    def project(self, domain, x0, y0, tolerance, memory):
+        out = super().project(domain, x0, y0, tolerance, memory)
+        return eqx.tree_at(lambda o: o.x, out, out.x + 0 * domain.argmax(y0 + 1))
+
+
+@pytest.mark.parametrize("oracle", [Understates(), AsksOnceMore()])
+def test_the_check_notices_calls_that_are_not_reported(oracle):
+    with pytest.raises(AssertionError, match=r"reports \d+ LOO calls and made \d+"):
+        check_oracle(oracle, SETS["budget"], samples=8)
 
 
 def test_a_batch_leaves_finished_agents_unsolved():

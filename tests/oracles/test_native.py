@@ -1,4 +1,4 @@
-"""`native.c` does what the same oracle does in JAX alone; and without a compiler there is still the latter."""
+"""`native.c` computes the same as JAX alone, which is used if there is no compiler."""
 
 from functools import partial
 
@@ -21,8 +21,8 @@ AGENTS = 7
 
 
 def both_ways(oracle, domain, kind, eps, rounds, length=0.4):
-    """What every agent finds, round after round, natively and in JAX alone; each way has its own memory."""
-    wanderers = [walk(domain, rounds, seed, length) for seed in range(AGENTS)]
+    """The projections of all agents, round by round, with C and in JAX alone, each with a memory of its own."""
+    paths = [walk(domain, rounds, seed, length) for seed in range(AGENTS)]
     x0 = jnp.asarray(domain.argmax(jnp.arange(domain.dim) + 1.0), kind)
     ways = [
         jax.jit(jax.vmap(lambda y, memory, way=way: way(domain, x0, y, jnp.asarray(eps, kind), memory)))
@@ -30,7 +30,7 @@ def both_ways(oracle, domain, kind, eps, rounds, length=0.4):
     ]
     start = jax.vmap(lambda _: oracle.init(domain, x0))(jnp.arange(AGENTS))
     memories = [start, start]
-    for points in zip(*wanderers, strict=True):
+    for points in zip(*paths, strict=True):
         y = jnp.asarray(np.array(points), kind)
         found = [way(y, memory) for way, memory in zip(ways, memories, strict=True)]
         yield found
@@ -50,7 +50,7 @@ def test_it_is_the_same_oracle(name):
 
 
 @pytest.mark.parametrize("size", [3, 5])
-def test_also_with_too_few_places_where_points_are_merged(size):
+def test_with_too_few_places_points_are_merged(size):
     domain = SETS["budget"]
     with double():
         for here, there in both_ways(oracles.ActiveSet(size=size), domain, jnp.float64, 1e-2, 12):
@@ -60,7 +60,7 @@ def test_also_with_too_few_places_where_points_are_merged(size):
 
 
 def test_in_single_precision():
-    """Rounding may choose another way, but both are within the tolerance of the same projection."""
+    """Rounding may lead to other vertices, but both results are within the tolerance of the same projection."""
     domain, eps = SETS["budget"], 1e-3
     for here, there in both_ways(oracles.ActiveSet(), domain, jnp.float32, eps, 20):
         assert here.x.dtype == jnp.float32
@@ -69,7 +69,7 @@ def test_in_single_precision():
         assert float(jnp.max(jnp.abs(here.x - there.x))) < np.sqrt(3 * eps)
 
 
-def test_seeds_of_agents_are_as_many_agents():
+def test_nested_batches_equal_flat_ones():
     domain, oracle, eps = SETS["budget"], oracles.ActiveSet(), 1e-3
     with double():
         x0 = jnp.asarray(domain.center)
@@ -87,14 +87,14 @@ def test_seeds_of_agents_are_as_many_agents():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
-def test_whatever_is_given_it_returns(bad):
+def test_it_returns_for_any_input(bad):
     domain, oracle = SETS["budget"], oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(domain.center)
         y = jnp.asarray(np.array([np.full(domain.dim, bad), np.full(domain.dim, 2.0)]))
         one = lambda y: batching.project(oracle, domain, x0, y, jnp.asarray(1e-3), oracle.init(domain, x0))  # noqa: E731
         out = jax.jit(jax.vmap(one))(y)
-        assert bool(out.converged[1]), "nobody else is drawn in"
+        assert bool(out.converged[1]), "the other agent is not affected"
         assert bool(domain.contains(out.x[1], 1e-9))
         assert int(out.calls[0]) <= 40 * places(domain.dim)
         if bad == 1e300:
@@ -104,8 +104,8 @@ def test_whatever_is_given_it_returns(bad):
             assert not bool(out.converged[0])
 
 
-def test_what_goes_in_is_worked_out_once():
-    """Left to itself the compiler puts the cosines into every use of y0."""
+def test_the_argument_is_computed_once():
+    """Without the barrier XLA computes the cosines again at every use of y0."""
     domain, oracle = SETS["budget"], oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(domain.center)
@@ -115,8 +115,8 @@ def test_what_goes_in_is_worked_out_once():
 
 
 @pytest.fixture
-def anew():
-    """Libraries are looked for anew, in the test and after it."""
+def fresh():
+    """Libraries are searched for again, in the test and after it."""
     native._library.cache_clear()
     yield
     native._library.cache_clear()
@@ -126,11 +126,11 @@ def refuse(name):
     return None
 
 
-@pytest.mark.usefixtures("anew")
+@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(
     "why", ["no compiler", "switched off", "a compiler that fails", "a library without its functions"]
 )
-def test_without_it_there_is_jax(why, monkeypatch, tmp_path):
+def test_without_it_jax_is_used(why, monkeypatch, tmp_path):
     monkeypatch.setenv("DROCULO_CACHE", str(tmp_path))
     if why == "no compiler":
         monkeypatch.setattr(native.shutil, "which", refuse)
@@ -153,7 +153,7 @@ def test_without_it_there_is_jax(why, monkeypatch, tmp_path):
         assert bool(jnp.all(program(y).converged))
 
 
-def test_a_damaged_library_is_made_again(monkeypatch, tmp_path):
+def test_a_damaged_library_is_compiled_again(monkeypatch, tmp_path):
     monkeypatch.setenv("DROCULO_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "_key", lambda real, compiler: "damaged")
     library = tmp_path / "native-damaged.so"
@@ -163,7 +163,7 @@ def test_a_damaged_library_is_made_again(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("why", ["others can write there", "it is a file"])
-def test_a_folder_that_will_not_do(why, monkeypatch, tmp_path):
+def test_a_folder_that_cannot_be_used(why, monkeypatch, tmp_path):
     folder = tmp_path / "cache"
     if why == "it is a file":
         folder.write_text("")
@@ -175,8 +175,8 @@ def test_a_folder_that_will_not_do(why, monkeypatch, tmp_path):
     assert folder.is_file() or not list(folder.iterdir())
 
 
-def test_what_is_not_of_one_kind_is_refused():
-    """C would take it for something else."""
+def test_arrays_of_other_types_or_shapes_are_refused():
+    """C would misread them."""
     domain, oracle = sets.budget(6, 2), oracles.ActiveSet()
     with double():
         x0 = jnp.asarray(domain.center)
@@ -193,14 +193,14 @@ def test_what_is_not_of_one_kind_is_refused():
         np.testing.assert_array_equal(plain.x, single.x)
 
 
-def test_it_can_be_differentiated_as_far_as_it_goes():
+def test_the_barrier_can_be_differentiated():
     with double():
         value, slope = jax.jvp(lambda y: native.once(y) ** 2, (jnp.asarray(3.0),), (jnp.asarray(1.0),))
     assert (float(value), float(slope)) == (9.0, 6.0)
 
 
-def test_both_ways_remember_the_same():
-    """What one way remembers, the other goes on with."""
+def test_both_ways_share_a_memory():
+    """Each way can continue with the memory of the other."""
     domain, oracle, eps = SETS["budget"], oracles.ActiveSet(), 1e-3
     with double():
         x0 = jnp.asarray(domain.center)

@@ -1,5 +1,6 @@
 """Sensor placement: both criteria are what they say, of the class they say, with the best point they say."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -135,17 +136,18 @@ def test_the_stories_draw_what_was_learned():
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
+    from droculo.experiments import build
     from droculo.gallery.sensors import MUTUAL, STORY
 
     for story in (STORY, MUTUAL):
-        problem = story.problem()
+        problem, network, _ = build(story.cell, Path())
         ax = Figure().subplots()
         run = SimpleNamespace(horizon=10, agents=np.arange(8), decisions=np.tile(problem.set.center, (1, 8, 1)))
         story.draw(ax, problem, run)
         assert ax.get_xlabel()
         assert ax.get_ylabel()
         assert "sensors" in ax.get_title()
-        assert story.network().n_agents == problem.agents == 8
+        assert network.n_agents == problem.agents == 8
 
 
 WEIGHTS = PeriodicWeights.random(3, 3, low=0.1, high=0.5, swing=1.0, seed=0)

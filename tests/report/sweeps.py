@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from droculo.engine.costs import COSTS, COUNTED
 from droculo.experiments import Results, Sweep, parse
-from droculo.experiments.store import POINTS, RUNS, table
+from droculo.experiments.rows import POINTS, RUNS
+from droculo.experiments.store import table
 
 SPEC = """title = "{title}"
 problems = "top-b"
@@ -40,9 +42,10 @@ def rows(network: str, method: int, horizon: int) -> tuple[list[dict], list[dict
             bound = certified(method, t, seed)
             points.append({
                 "run": run, "seed": seed, "round": t, "reward": 2.0 * t, "regret": -0.75 * t, "certified": bound,
+                **dict.fromkeys(COUNTED, 0.0),
                 "consensus_gap": 1.0 / t, "exchanges": exchanges * t / horizon, "messages": 2.0 * t, "bytes": 80.0 * t,
                 "loo_calls": 0.0 if theta is None else float(t), "projections": float(t) if theta is None else 0.0,
-                "separations": 0.0, "queries": float(t), "agent_regret": [-0.75 * t] * AGENTS,
+                "queries": float(t), "agent_regret": [-0.75 * t] * AGENTS,
                 "agent_certified": [bound + agent * t**0.5 for agent in range(AGENTS)],
                 "agent_gap": [agent / t for agent in range(AGENTS)],
             })  # fmt: skip
@@ -54,9 +57,9 @@ def rows(network: str, method: int, horizon: int) -> tuple[list[dict], list[dict
             "links": [end for link in LINKS[network] for end in link], "reward": 2.0 * horizon, "regret": -0.75 * horizon,
             "regret_worst": -0.75 * horizon, "certified": certified(method, horizon, seed), "certified_worst": 1.0,
             "consensus_gap": 1.0 / horizon, "best": 2.5 * horizon, "best_kind": "exact", "best_gap": 0.0,
-            "exchanges": exchanges, "messages": 2.0 * horizon, "bytes": 80.0 * horizon,
+            **dict.fromkeys(COSTS, 0.0), "exchanges": exchanges, "messages": 2.0 * horizon, "bytes": 80.0 * horizon,
             "loo_calls": 0.0 if theta is None else float(horizon), "projections": float(horizon) if theta is None else 0.0,
-            "separations": 0.0, "gradient_queries": float(horizon), "value_queries": 0.0, "not_converged": 0.0, "seconds": 1.0,
+            "gradient_queries": float(horizon), "value_queries": 0.0, "seconds": 1.0,
             "spec": "{}", "droculo": "0", "code": "0", "jax": "0", "numpy": "0", "python": "3", "platform": "any",
             "device": "cpu", "played_at": "2025-01-01T00:00:00+00:00",
         })  # fmt: skip

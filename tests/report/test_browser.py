@@ -7,7 +7,7 @@ import pytest
 from tests.report.sweeps import METHODS, small_sweep
 
 from droculo.report import write_page
-from droculo.report.page import page_data, render
+from droculo.report.interactive import page_data, render
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the page is tested with Playwright, which is not installed"
@@ -42,9 +42,9 @@ def opened(browser, file):
         context = browser.new_context(viewport={"width": width, "height": height}, offline=True, **options)
         contexts.append(context)
         page = context.new_page()
-        page.for_set("console", lambda message: complaints.append(message.text))
-        page.for_set("pageerror", lambda error: complaints.append(str(error)))
-        page.for_set("request", lambda request: requested(request.url, file.as_uri()))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requested(request.url, file.as_uri()))
         page.goto(file.as_uri())
         page.locator("#plot-regret .main-svg").first.wait_for()
         return page
@@ -62,11 +62,11 @@ def opened(browser, file):
 def little():
     """The data of one horizon and one seed, without certificate, best fixed point, theta, links or agents kept one by one."""
     data = page_data(small_sweep(networks=("ring",)))
-    arena = data["arenas"][0]
-    arena.update(horizons=[64], seeds=[0], links=None, places=None, slopes=[], alpha=None, best_kinds=[])
-    kept = [place for place, curve in enumerate(arena["curves"]) if curve["horizon"] == 64]
-    arena["curves"], arena["table"] = ([arena[part][place] for place in kept] for part in ("curves", "table"))
-    for curve, row in zip(arena["curves"], arena["table"], strict=True):
+    instance = data["instances"][0]
+    instance.update(horizons=[64], seeds=[0], links=None, places=None, slopes=[], alpha=None, best_kinds=[])
+    kept = [place for place, curve in enumerate(instance["curves"]) if curve["horizon"] == 64]
+    instance["curves"], instance["table"] = ([instance[part][place] for place in kept] for part in ("curves", "table"))
+    for curve, row in zip(instance["curves"], instance["table"], strict=True):
         curve.update(
             seeds=1, sampled=True, agents=None, costs={name: each[-1:] for name, each in curve["costs"].items()}
         )
@@ -128,7 +128,7 @@ def test_every_plot_has_data_and_every_chooser_changes_it(opened):
     assert METHODS[2][1] not in lines(page, "plot-regret")
     page.click("#show-all")
     assert set(lines(page, "plot-regret")) == {label for _, label, _ in METHODS}
-    page.select_option("#arena", "1")
+    page.select_option("#instance", "1")
     assert "complete" in page.inner_text("#facts")
     assert len(plotted(page, "plot-network")[0][0]) == 3 * 6  # both ends and a gap for each of six links
 
@@ -213,4 +213,4 @@ def test_a_page_says_what_it_cannot_show(opened, tmp_path):
     assert "No certificate is known here" in page.inner_text("#slopes-none")
     assert "too large to be drawn" in page.inner_text("#network-none")
     assert not page.is_visible("#network")
-    assert not page.is_visible("#arena-field")
+    assert not page.is_visible("#instance-field")

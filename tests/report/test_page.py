@@ -12,11 +12,13 @@ import pytest
 from tests.report.sweeps import METHODS, small_sweep
 
 from droculo.experiments import Results
-from droculo.experiments.store import POINTS, RUNS, table
-from droculo.report import Panel, Series, draw, write_exports, write_page
-from droculo.report.exports import latex, markdown
-from droculo.report.page import page_data, render
-from droculo.report.sweep import arenas, as_data
+from droculo.experiments.rows import POINTS, RUNS
+from droculo.experiments.store import table
+from droculo.report import Figure, write_exports, write_page
+from droculo.report.data import as_data, instances
+from droculo.report.exports import totals
+from droculo.report.figure import Panel, Series
+from droculo.report.interactive import page_data, render
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def sweep():
 
 
 def test_the_numbers_are_those_of_the_rows(sweep):
-    ring, complete = arenas(sweep)
+    ring, complete = instances(sweep)
     assert (ring.network, complete.network, ring.horizons, ring.seeds) == ("ring", "complete", [64, 256], [0, 1, 2])
     assert [(c.label, c.horizon) for c in ring.curves] == [(label, T) for _, label, _ in METHODS for T in (64, 256)]
     curve = ring.curves[2]  # the second method at T = 64: seeds have 2 T^(1/2), 4 T^(1/2), 6 T^(1/2)
@@ -46,17 +48,17 @@ def test_the_numbers_are_those_of_the_rows(sweep):
 
 
 def test_slopes_are_fitted_where_there_are_horizons(sweep):
-    slopes = arenas(sweep)[0].slopes
+    slopes = instances(sweep)[0].slopes
     np.testing.assert_allclose([s.slope for s in slopes], 0.5)  # every seed grows like T^(1/2)
     assert [s.promised for s in slopes] == [0.75, None, None]
     assert slopes[0].certified.mean == [16, 32]
     one = sweep.results.runs.to_pylist()
     short = replace(sweep, results=Results(table(RUNS, [r for r in one if r["horizon"] == 64]), sweep.results.points))
-    assert [s.slope for s in arenas(short)[0].slopes] == [None] * 3
+    assert [s.slope for s in instances(short)[0].slopes] == [None] * 3
 
 
 def test_a_ring_is_drawn_round(sweep):
-    places = np.array(arenas(sweep)[0].places)
+    places = np.array(instances(sweep)[0].places)
     assert places.min() >= 0
     assert places.max() <= 1
     np.testing.assert_allclose(np.linalg.norm(places - 0.5, axis=1), 0.5, atol=0.25)
@@ -108,23 +110,23 @@ def test_the_page_holds_everything_and_asks_for_nothing(tmp_path):
     data = json.loads(seen.of("script", "data")[0])
     assert data["title"] == TITLE
     assert data["command"] == "droculo run mine.toml"
-    assert data["arenas"] == json.loads(
-        json.dumps(page_data(sweep)["arenas"]), parse_float=lambda v: float(f"{float(v):.6g}")
+    assert data["instances"] == json.loads(
+        json.dumps(page_data(sweep)["instances"]), parse_float=lambda v: float(f"{float(v):.6g}")
     )
 
 
 def test_what_is_no_number_is_null():
     data = page_data(small_sweep())
-    data["arenas"][0]["alpha"], data["arenas"][0]["mixing_rate"] = float("nan"), float("inf")
+    data["instances"][0]["alpha"], data["instances"][0]["mixing_rate"] = float("nan"), float("inf")
     (text,) = Tags(render(data)).of("script", "data")
-    arena = json.loads(text, parse_constant=pytest.fail)["arenas"][0]
-    assert (arena["alpha"], arena["mixing_rate"]) == (None, None)
+    instance = json.loads(text, parse_constant=pytest.fail)["instances"][0]
+    assert (instance["alpha"], instance["mixing_rate"]) == (None, None)
 
 
 def test_a_sweep_without_a_finished_run_has_a_page_too(sweep, tmp_path):
     empty = replace(sweep, results=Results(table(RUNS, []), table(POINTS, [])))
     data = as_data(empty)
-    assert (data["arenas"], data["played_at"]) == ([], None)
+    assert (data["instances"], data["played_at"]) == ([], None)
     assert write_page(empty, tmp_path).stat().st_size > 1e6
 
 
@@ -132,7 +134,7 @@ def test_tables_say_what_was_measured(sweep, tmp_path):
     written = write_exports(small_sweep(networks=("ring",)), tmp_path)
     assert all(file.stat().st_size > 0 for file in written)
     names = {file.name for file in written}
-    figures = ["regret-rounds", "regret-exchanges", "regret-bytes-sent", "regret-loo-calls", "regret-queries"]
+    figures = ["regret-rounds", "regret-exchanges", "regret-bytes", "regret-loo-calls", "regret-queries"]
     figures += ["pareto", "growth", "network"]
     assert names == {f"{f}.{kind}" for f in figures for kind in ("svg", "png")} | {"table.md", "table.tex", "table.csv"}
     for file in written:
@@ -146,19 +148,19 @@ def test_tables_say_what_was_measured(sweep, tmp_path):
         rows = list(csv.DictReader(file))
     assert [float(row["certified"]) for row in rows] == [0.25, 0.125, 0.5, 0.25, 0.75, 0.375]
     assert [row["theta"] for row in rows] == ["0.5", "0.5", "1.0", "1.0", "", ""]
-    assert "\\begin{tabular}{llrrrrrrrrrrrr}" in (tmp_path / "table.tex").read_text()
+    assert "\\begin{tabular}{llrrrrrrrrrrr}" in (tmp_path / "table.tex").read_text()
 
 
 def test_latex_and_markdown_escape_names(sweep):
-    arena = arenas(sweep)[0]
-    odd = replace(arena, table=[arena.table[0] | {"method": r"own:a_b & {50%} | \x", "certified": 1.5e-7}])
-    row = latex(odd).splitlines()[4]
+    instance = instances(sweep)[0]
+    odd = replace(instance, table=[instance.table[0] | {"method": r"own:a_b & {50%} | \x", "certified": 1.5e-7}])
+    row = totals(odd).latex().splitlines()[4]
     assert row.startswith(
         r"own:a\_b \& \{50\%\} | \textbackslash{}x & full information & 1/2 & 64 & $1.5 \times 10^{-7}$ &"
     )
-    assert r"own:a_b & {50%} \| \x" in markdown(odd)
+    assert r"own:a_b & {50%} \| \x" in totals(odd).markdown()
 
 
 def test_figures_know_two_formats(tmp_path):
     with pytest.raises(ValueError, match=r"written as \.svg or \.png; got 'a\.pdf'"):
-        draw(tmp_path / "a.pdf", "", [Panel("", "x", "y", [Series("a", [1, 2], [1, 2])])])
+        Figure([Panel("", "x", "y", [Series("a", [1, 2], [1, 2])])]).draw(tmp_path / "a.pdf")

@@ -28,6 +28,6 @@ assert N == 4
 
 
 def endpoints(number, scheme="tcp", host="127.0.0.1"):
-    """Ports of this machine that nobody uses now."""
+    """Free ports of this machine."""
     free = Deployment.loopback(number).endpoints
     return {me: at.replace("tcp/127.0.0.1", f"{scheme}/{host}") for me, at in free.items()}

@@ -17,8 +17,8 @@ from droculo.testing import check_transport
 
 def leave(folder, part):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{part.place.me}.bin").write_bytes(part.layout.join(part.entries))
-    (folder / f"{part.place.me}.json").write_text(json.dumps(vars(part.meter)))
+    (folder / f"{part.partition.me}.bin").write_bytes(part.layout.join(part.entries))
+    (folder / f"{part.partition.me}.json").write_text(json.dumps(vars(part.meter)))
 
 
 def main():

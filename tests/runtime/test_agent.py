@@ -1,15 +1,17 @@
-"""One agent in one's own loop: the same run as the simulator's, and only the feedback that its model allows."""
+"""One agent in a custom loop: the same run as the simulator's, and only the feedback that its model allows."""
 
 import threading
+from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests.designs import PROBLEMS, design
 
-from droculo import networks, simulate
-from droculo.algorithms import DMFW
+from droculo import feedback, networks, oracles, simulate
+from droculo.algorithms import DMFW, DOBGA
 from droculo.precision import double
 from droculo.runtime import Agent, Hub, MemoryTransport, Transport, gather
 
@@ -17,6 +19,38 @@ A2 = PROBLEMS["A2"]
 PAIR = networks.from_graph(networks.path(2))
 ALONE = networks.from_graph(networks.single())
 ORACLE = jax.jit(lambda agent, t, x, order: A2.answer(agent, t, x, order, jax.random.key(0)), static_argnums=3)
+
+
+class WithEarned(feedback.OnePoint):
+    """One-point feedback that also uses the values that actions earn."""
+
+    hears_earned: ClassVar[bool] = True
+
+    def tally(self, answers, v, alone=True, earned=None):
+        return super().tally(answers + jnp.mean(earned) / 10, v, alone)
+
+
+class GradientAndEarned(feedback.Gradient):
+    """Gradients, and the values that actions earn."""
+
+    hears_earned: ClassVar[bool] = True
+
+
+def with_signal(algorithm, kind):
+    """The algorithm with another signal, which keeps the fields of its own."""
+    fields = vars(algorithm.feedback.signal)
+    return eqx.tree_at(lambda algorithm: algorithm.feedback.signal, algorithm, kind(**fields))
+
+
+def designed(model):
+    """Short runs: what an agent asks and tells differs from model to model, and not from round to round."""
+    if model == "DMFW":
+        return DMFW.design(A2.setting, horizon=6, inner=5)
+    if model == "DOBGA":
+        return DOBGA.design(A2.setting, horizon=8)
+    if model == "earned":
+        return with_signal(design("A2", "bandit", horizon=18), WithEarned)
+    return design("A2", model, horizon=18, oracle=oracles.FrankWolfe())
 
 
 def world(me, t, points, order):
@@ -33,12 +67,12 @@ def play(agent, until=None):
     while not agent.done and agent.round != until:
         t = agent.round
         _, query = agent.ask()
-        agent.tell(None if query is None else world(agent.place.me, t, query, agent.algorithm.feedback.order))
+        agent.tell(None if query is None else world(agent.partition.me, t, query, agent.algorithm.feedback.order))
 
 
-@pytest.mark.parametrize("model", ["semi_bandit", "bandit", "two_point", "DMFW"])
+@pytest.mark.parametrize("model", ["DOBGA", "semi_bandit", "bandit", "two_point", "DMFW", "earned"])
 def test_agents_in_loops_of_their_own_equal_the_simulator(model):
-    algorithm = DMFW.design(A2.setting, horizon=6, inner=5) if model == "DMFW" else design("A2", model)
+    algorithm = designed(model)
     hub, parts = Hub(), [None, None]
 
     def live(me):
@@ -58,7 +92,7 @@ def test_agents_in_loops_of_their_own_equal_the_simulator(model):
     assert (together.faults.failed_links, together.faults.disagreements) == (0, 0)
 
 
-class Nobody(Transport):
+class NoNeighbours(Transport):
     """An agent alone."""
 
     def meet(self, first, every, oldest=0, last=0):
@@ -71,8 +105,29 @@ class Nobody(Transport):
         pass
 
 
-def alone(model, **options):
-    return Agent(design("A2", model), ALONE, 0, Nobody(0, ()), key=0, **options)
+def alone(algorithm, **options):
+    chosen = designed(algorithm) if isinstance(algorithm, str) else algorithm
+    return Agent(chosen, ALONE, 0, NoNeighbours(0, ()), key=0, **options)
+
+
+def test_an_agent_tells_what_every_action_earned():
+    """In rounds without a question the query is the action, and in the others the value of the action answers it."""
+    agent = alone("earned")
+    asked = []
+    while not agent.done:
+        action, query = agent.ask()
+        assert np.array_equal(query, action)
+        with pytest.raises(ValueError, match="got no answer"):
+            agent.tell()
+        asked.append(len(agent._asked.questions))
+        agent.tell(0.5)
+    assert set(asked) == {0, 1}
+
+
+def test_gradients_together_with_values_are_refused():
+    algorithm = with_signal(design("A2", "semi_bandit", horizon=18), GradientAndEarned)
+    with pytest.raises(ValueError, match="an agent tells one kind of number"):
+        alone(algorithm)
 
 
 def test_a_bandit_cannot_obtain_a_gradient():
@@ -84,7 +139,7 @@ def test_a_bandit_cannot_obtain_a_gradient():
             agent.tell()
             continue
         asked += 1
-        assert np.array_equal(action, query)  # it hears only of what it plays
+        assert np.array_equal(action, query)  # it is told only about what it plays
         with pytest.raises(
             ValueError, match=r"one value, and no gradient for each of 1 question\(s\); got an array of shape \(5,\)"
         ):
@@ -120,17 +175,18 @@ def test_what_is_out_of_turn_is_said():
 
 
 def test_the_transport_must_be_that_of_the_agent():
-    with pytest.raises(ValueError, match=r"agent 0 has the neighbours \(1,\)"):
-        Agent(design("A2", "bandit"), PAIR, 0, Nobody(0, ()), key=0)
+    with pytest.raises(ValueError, match=r"process 0 of this network has the neighbours \(1,\)"):
+        Agent(design("A2", "bandit"), PAIR, 0, NoNeighbours(0, ()), key=0)
 
 
 def test_an_agent_that_was_killed_goes_on_from_its_folder(tmp_path):
-    whole = alone("full_information")
+    whole = alone("semi_bandit")
     play(whole)
     block = whole.algorithm.block * whole.algorithm.slot
-    first = alone("full_information", folder=tmp_path)
-    play(first, until=3 * block + 1)  # and then it is gone, in the middle of a block
-    again = alone("full_information", folder=tmp_path)
+    assert 1 < block < whole.algorithm.horizon / 4
+    first = alone("semi_bandit", folder=tmp_path)
+    play(first, until=3 * block + 1)  # and then it is killed, in the middle of a block
+    again = alone("semi_bandit", folder=tmp_path)
     assert again.round == 3 * block
     play(again)
     assert np.array_equal(

@@ -11,7 +11,7 @@ from tests.runtime.cases import CASES, KEY, endpoints
 
 from droculo import simulate
 from droculo.runtime import Meter, ProcessRun, assign_agents, gather, partition
-from droculo.runtime.part import layout_of
+from droculo.runtime.driver import layout_of
 
 ROOT = Path(__file__).parent.parent.parent
 PROCESSES = 4
@@ -81,5 +81,5 @@ def test_the_comparison_can_fail(played, simulated):
     other = simulate(problem, algorithm, network, key=KEY + 1)
     assert np.abs(gather(algorithm, parts).trajectory.actions - other.actions).max() > 1e-3
     last = parts[2]
-    parts[2] = ProcessRun(last.place, last.entries[:-1], last.meter, 0.0, last.layout)
+    parts[2] = ProcessRun(last.partition, last.entries[:-1], last.meter, 0.0, last.layout)
     assert gather(algorithm, parts).faults.missed_rounds.tolist()[2] > 0

@@ -10,8 +10,8 @@ import pytest
 from tests.runtime.cases import endpoints
 
 from droculo.runtime import TLS, Hub, MemoryTransport, ZenohTransport
-from droculo.runtime.frames import Frame, FrameError, Kind, decode
-from droculo.runtime.transport import why_unusable
+from droculo.runtime.protocol.frames import Frame, FrameError, Kind, decode
+from droculo.runtime.transports.base import why_unusable
 from droculo.testing import check_transport
 
 zenoh = pytest.importorskip("zenoh")
@@ -22,12 +22,12 @@ def until(true, seconds=30.0):
     """Wait for that."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "it did not come to pass"
+        assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.01)
 
 
 def at_once(*functions):
-    """Run them side by side; what any of them raises is raised here."""
+    """Run functions in threads; what any of them raises is raised here."""
     errors = []
 
     def guarded(function):
@@ -243,12 +243,12 @@ def test_what_a_neighbour_cannot_mean_is_a_failed_link_and_no_more():
     assert failed == sorted(rubbish)
     assert pair[0].meter.refused == {"not finite": 2, "wrong shape": 2}
     # Where the other end had counted already when it was told, it knows that they disagree.
-    assert pair[1].members.surprises == len(set(counted) & rubbish.keys())
+    assert pair[1].members.one_sided == len(set(counted) & rubbish.keys())
 
 
-def test_who_is_silent_is_given_up_and_comes_back():
-    """A process that hangs is not waited for. When it wakes it is behind, by up to as much as it slept; every attempt to go
-    on together makes up for one patience."""
+def test_a_silent_process_is_given_up_and_comes_back():
+    """A stalled process is not waited for. When it continues it is behind, by up to the time that it stalled; every attempt to
+    agree again makes up for one patience."""
     where = endpoints(2)
     pair = [ZenohTransport(me, where, (1 - me,), run="nap", patience=0.4) for me in range(2)]
     counted = [[], []]
@@ -280,7 +280,7 @@ def over(near, **options):
 
 
 def test_links_that_are_often_idle_lose_nothing():
-    """A link that is down keeps nobody in step: a neighbour may be many exchanges ahead, and its rows must wait."""
+    """A link that is down does not hold a process back: a neighbour may be many exchanges ahead, and its rows must wait."""
     size, exchanges = 5, 150
     near = {me: [q for q in (me - 1, me + 1) if 0 <= q < size] for me in range(size)}
     up = np.random.default_rng(3).uniform(size=(exchanges, size)) < 0.3  # link (i, i + 1)
@@ -302,7 +302,7 @@ def test_links_that_are_often_idle_lose_nothing():
 
 
 def test_one_that_hangs_does_not_make_its_neighbours_neighbours_late():
-    """Who waits for one that hangs says that it waits, and is waited for."""
+    """A process that waits for a stalled one says so, and is waited for."""
     near = {0: [1], 1: [0, 2], 2: [1, 3], 3: [2]}
     transports, failed = over(near, patience=0.6), []
 
@@ -320,7 +320,7 @@ def test_one_that_hangs_does_not_make_its_neighbours_neighbours_late():
     assert (2, 3) in failed
 
 
-def test_two_that_miss_a_row_of_each_other_do_not_wait_for_ever():
+def test_two_processes_that_miss_rows_of_each_other_do_not_wait_for_ever():
     """One row gets lost. The one that misses it hears that the other waits, further on, and gives the link up all the same."""
     pair, failed = over({0: [1], 1: [0]}, patience=0.4), []
     put = pair[1]._put
@@ -339,7 +339,7 @@ def test_two_that_miss_a_row_of_each_other_do_not_wait_for_ever():
     assert not {(0, 59), (1, 59)} & set(failed)  # and they found together again
 
 
-def test_nobody_is_waited_for_before_it_has_met():
+def test_a_process_is_not_waited_for_before_it_has_met():
     """A transport is made before its process has compiled; until it meets, its neighbours wait for it without an exchange."""
     pair = over({0: [1], 1: [0]}, patience=0.5)
     counted = []
@@ -359,7 +359,7 @@ def test_nobody_is_waited_for_before_it_has_met():
 def test_all_that_start_again_go_back_to_the_one_that_is_furthest_behind(firsts, oldest, start):
     near = {0: [1], 1: [0, 2], 2: [1]}
     transports, starts = over(near), {}
-    # Who goes back how far is the question here, not how long connections take.
+    # This is about how far processes go back, and not about how long connections take.
     until(lambda: all(link.alive for each in transports.values() for link in each.members.links.values()))
 
     def live(me):
@@ -367,12 +367,12 @@ def test_all_that_start_again_go_back_to_the_one_that_is_furthest_behind(firsts,
 
     at_once(*(lambda me=me: live(me) for me in near))
     assert (starts[1], starts[2]) == (start, start)
-    assert starts[0] == (start if firsts[0] < 30 else 30)  # who cannot go back goes on where it can
+    assert starts[0] == (start if firsts[0] < 30 else 30)  # a process that cannot go back continues where it can
     for each in transports.values():
         each.session.close()
 
 
-def test_who_comes_back_agrees_with_lower_and_higher_neighbours():
+def test_a_process_that_comes_back_agrees_with_lower_and_higher_neighbours():
     near = {0: [1], 1: [0, 2], 2: [1]}
     where = endpoints(3)
     lives = {me: ZenohTransport(me, where, tuple(near[me]), run="back", gathering=0.5, patience=8) for me in (0, 2)}
@@ -391,7 +391,7 @@ def test_who_comes_back_agrees_with_lower_and_higher_neighbours():
         for _ in range(2):
             middle = ZenohTransport(1, where, (0, 2), run="back", patience=8)
             number = middle.meet(0, 1)
-            agreed.append({q for q, link in middle.members.links.items() if link.since is not None})
+            agreed.append({q for q, link in middle.members.links.items() if link.agreed})
             for k in range(number, number + 5):
                 middle.exchange(k, dict.fromkeys((0, 2), ONE), dict.fromkeys((0, 2), SHAPE))
             middle.session.close()  # and it is dead
@@ -524,5 +524,5 @@ def test_wrong_endpoints_and_files_are_said(tmp_path):
     with pytest.raises(ValueError, match="authority of TLS is a file"):
         TLS(tmp_path / "no", tmp_path / "no", tmp_path / "no")
     _, (certified, key) = certificate(tmp_path, "authority", authority=True)
-    with pytest.raises(ValueError, match="which anybody can read"):
+    with pytest.raises(ValueError, match="which is not encrypted"):
         ZenohTransport(0, endpoints(1), (), run="x", tls=TLS(certified, certified, key))

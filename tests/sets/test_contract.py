@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import networkx as nx
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from scipy.optimize import linprog
 from droculo import sets
 from droculo.precision import double
 from droculo.sets.geometry import Vector
+from droculo.sets.vertices import Affine, Dense, Indices, join, split
 from droculo.testing import check_set
 
 Reference = Callable[[Vector], float] | None
@@ -151,8 +155,6 @@ def test_contract(set_: sets.Set, reference: Reference) -> None:
 
 
 def _box_by_hand(c):
-    import jax.numpy as jnp
-
     return jnp.where(c > 0, 1.0, 0.0)
 
 
@@ -182,11 +184,9 @@ def test_the_support_function_reaches_over_the_inner_ball() -> None:
     for set_ in (sets.Birkhoff(4), sets.Flows(layers, "s", "t"), small, sets.SpanningTrees(tailed), sets.Hull(cloud)):
         outward = rng.standard_normal((400, set_.dim))
         with double():
-            gaps = []
-            for c in outward:
-                v = np.asarray(set_.subspace.project(c))
-                v = v / np.linalg.norm(v)
-                gaps.append(v @ (set_.host.argmax(v) - set_.center))
+            inside = np.asarray(eqx.filter_jit(lambda space, c: jax.vmap(space.project)(c))(set_.subspace, outward))
+        unit = inside / np.linalg.norm(inside, axis=1, keepdims=True)
+        gaps = [v @ (set_.host.argmax(v) - set_.center) for v in unit]
         assert min(gaps) >= set_.inner_radius - 1e-9
 
 
@@ -230,6 +230,70 @@ def test_trees_with_a_large_block_take_their_inner_radius_from_the_user() -> Non
 class _Broken(sets.Box):
     def argmax(self, direction):
         return super().argmax(-direction)
+
+
+class _TooShort(sets.PartitionMatroid):
+    def vertex(self, direction):
+        return Indices.of(self.argmax(direction), 1)
+
+
+class _Inverted(Dense):
+    def add_to(self, x, weight):
+        return x - weight * self.point
+
+
+class _WrongSum(sets.Box):
+    def vertex(self, direction):
+        return _Inverted(self.argmax(direction))
+
+
+class _NotShared(sets.Box):
+    def vertex(self, direction):
+        return Affine(Dense(jnp.zeros_like(direction)), jnp.ones(()), self.argmax(direction))
+
+
+def test_check_set_sees_a_wrong_vertex() -> None:
+    with pytest.raises(AssertionError, match=r"dense\(\) is not argmax"):
+        check_set(_TooShort(np.zeros(6, int), [2.0]))
+    with pytest.raises(AssertionError, match="add_to"):
+        check_set(_WrongSum([0.0, 0.0], 1.0))
+    with pytest.raises(AssertionError, match="a Shared part differs"):
+        check_set(_NotShared([0.0, 0.0], 1.0))
+
+
+@pytest.mark.parametrize(
+    ("set_", "numbers"),
+    [
+        (sets.Simplex(9), 2),
+        (sets.budget(20, 2.5), 6),
+        (sets.Birkhoff(4), 8),
+        (sets.SpanningTrees(tailed), 12),
+        (sets.NuclearBall(5, 4), 10),
+        (sets.Shrunk(sets.budget(20, 2.5), 0.01), 6),
+        (sets.budget(5, 4.0), 5),  # an index list would be longer than the point
+    ],
+)
+def test_a_structured_vertex_has_few_numbers(set_: sets.Set, numbers: int) -> None:
+    own, _ = split(set_.vertex(jnp.arange(set_.dim) * 1.0))
+    assert sum(leaf.size for leaf in jax.tree.leaves(own)) == numbers
+
+
+def test_vertices_can_be_stacked_selected_and_joined() -> None:
+    set_ = sets.Shrunk(sets.Product(sets.budget(6, 2.0), sets.NuclearBall(2, 3)), 0.05)
+    directions = rng.standard_normal((4, set_.dim))
+    y = rng.standard_normal(set_.dim)
+    with double():
+
+        @eqx.filter_jit
+        def products(directions, y):
+            owns, shares = zip(*(split(set_.vertex(c)) for c in directions), strict=True)
+            memory = jax.tree.map(lambda *leaves: jnp.stack(leaves), *owns)
+            memory = jax.tree.map(lambda kept, new: kept.at[2].set(new), memory, owns[0])
+            return jax.vmap(lambda own: join(own, shares[0]).inner(y))(memory)
+
+        found = products(jnp.asarray(directions), jnp.asarray(y))
+        expected = [float(set_.argmax(jnp.asarray(c)) @ y) for c in directions[[0, 1, 0, 3]]]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_check_set_sees_a_wrong_oracle_and_wrong_facts() -> None:

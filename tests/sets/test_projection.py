@@ -233,7 +233,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quadratic_program, "import_module", missing)
     with pytest.raises(ImportError, match=r'pip install "droculo\[qp\]"'):
         eqx.filter_jit(polytope.project)(jnp.zeros(9))
-    assert not polytope.separate(jnp.full(9, 2.0)).inside  # this one asks nobody
+    assert not polytope.separate(jnp.full(9, 2.0)).inside  # this one needs no solver
     check_set(polytope, samples=4)  # what is not installed is passed over
 
 
@@ -261,7 +261,7 @@ def test_check_set_sees_wrong_projections_and_wrong_cuts() -> None:
     check_set(OnlyProjects(corner, 1.0), samples=8)
     with pytest.raises(AssertionError, match="project does not find the nearest point"):
         check_set(TooFar(corner, 1.0), samples=8)
-    with pytest.raises(AssertionError, match="the normal does not part a point from the set"):
+    with pytest.raises(AssertionError, match="the normal does not separate a point from the set"):
         check_set(Inwards(corner, 1.0), samples=8)
-    with pytest.raises(AssertionError, match="separate says inside of a point that contains does not hold"):
+    with pytest.raises(AssertionError, match="reports a point as inside, but"):
         check_set(Everywhere(corner, 1.0), samples=8)

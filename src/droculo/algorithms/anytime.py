@@ -26,7 +26,7 @@ class Anytime:
 
     Where every phase of length T has regret at most C T^a, the first T >= `first` rounds have at most (2^a/(1 - 2^-a)) C T^a,
     4.8 times as much for a = 1/2: the phases' bounds add up like a geometric series, and the last phase may be cut short.
-    `design` makes the algorithm for a horizon. A time-varying network begins anew with every phase.
+    `design` makes the algorithm for a horizon. A time-varying network starts again with every phase.
 
     >>> from droculo import Droculo, feedback, problems
     >>> setting = problems.TopB.random(agents=4, dim=6, budget=2, seed=0).setting

@@ -60,17 +60,19 @@ class Answers(eqx.Module):
     earned: Array | None = None  # (rounds of the slot,): values of the actions, if `SlotPlay.earned` asks for them
 
 
-def _counted(about: str) -> Any:
-    return eqx.field(default_factory=lambda: jnp.zeros((), jnp.int32), metadata={"about": about})
+def _counted(label: str, about: str) -> Any:
+    return eqx.field(default_factory=lambda: jnp.zeros((), jnp.int32), metadata={"label": label, "about": about})
 
 
 class OracleCalls(eqx.Module):
     """What an update cost the agent, beside its exchanges. Every field is a cost of a run, see `droculo.engine.costs`."""
 
-    loo_calls: Array = _counted("calls of the linear optimization oracle")
-    not_converged: Array = _counted("infeasible projections that stopped before their tolerance")
-    projections: Array = _counted("Euclidean projections")
-    separations: Array = _counted("calls of a separation oracle")
+    loo_calls: Array = _counted("LOO calls", "calls of the linear optimization oracle")
+    not_converged: Array = _counted(
+        "projections that did not converge", "infeasible projections that stopped before their tolerance"
+    )
+    projections: Array = _counted("projections", "Euclidean projections")
+    separations: Array = _counted("separations", "calls of a separation oracle")
 
 
 class Ports(Protocol):
@@ -92,19 +94,6 @@ class SilentPorts:
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         return tree
-
-
-def slack(dtype: Any, domain: Set) -> Array:
-    """How far rounding may carry a point out of K: well above it, well below any real mistake."""
-    return jnp.asarray(np.sqrt(np.finfo(dtype).eps) / 16, dtype) * jnp.maximum(1, domain.radius)
-
-
-def is_near(domain: Set, x: Array, distance: float | Array = 0.0) -> Array:
-    """Whether x can be a point at most so far from K: within the ball around it, and K where that can be told quickly."""
-    beyond = distance + slack(x.dtype, domain)
-    near = jnp.linalg.norm(x) <= domain.radius + beyond
-    # A point at this distance misses a constraint by a multiple of it, for a knapsack sqrt(d) times.
-    return near & domain.contains(x, beyond * np.sqrt(domain.dim)) if domain.has_fast_contains else near
 
 
 class Algorithm(eqx.Module):

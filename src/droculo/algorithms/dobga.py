@@ -14,13 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, is_near, numbers
+from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, numbers
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
 from droculo.feedback import Feedback, full_information
 from droculo.linearizations import Linearization, Setting
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
+from droculo.sets.membership import is_near
 
 
 class DOBGA(Algorithm):

@@ -48,7 +48,7 @@ class Draws(eqx.Module):
 
 
 class IndependentDraws(Draws):
-    """Every slot draws anew: the paper's way."""
+    """All draws are independent, as in the paper."""
 
     def draw(self, signal: Signal, slot: Slot, dim: int, dtype: np.dtype, state: Any) -> Draw:
         key = jax.random.fold_in(_slots_key(slot), slot.start)

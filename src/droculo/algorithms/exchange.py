@@ -9,8 +9,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from droculo.algorithms.contract import Ports, is_near, numbers
+from droculo.algorithms.contract import Ports, numbers
 from droculo.sets import Set
+from droculo.sets.membership import is_near
 
 
 class Mixed(NamedTuple):

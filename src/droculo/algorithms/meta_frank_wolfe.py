@@ -21,13 +21,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, is_near, numbers
+from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, numbers
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
 from droculo.feedback import Feedback, full_information
 from droculo.linearizations import Linearization, Setting
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
+from droculo.sets.membership import is_near
 
 
 class Leaders(eqx.Module):
@@ -203,13 +204,13 @@ def _whole_number(value: int, what: str) -> int:
     return int(value)
 
 
-def needs_zero(setting: Setting, who: str) -> Linearization:
+def needs_zero(setting: Setting, method: str) -> Linearization:
     """These methods begin at 0, and only monotone functions reward that."""
     expect(setting, Setting, "setting", "Pass problem.setting.")
     linearization, domain = setting.linearization, setting.set
     if linearization.case != "A2" or not domain.contains_origin:
         raise ValueError(
-            f"{who} is for monotone functions on a set that contains 0 (case A2); got case {linearization.case} on "
+            f"{method} is for monotone functions on a set that contains 0 (case A2); got case {linearization.case} on "
             f"{type(domain).__name__}. Use Droculo, which covers this case."
         )
     return linearization.for_set(domain)

@@ -99,7 +99,7 @@ def gather(context: typer.Context, spec: Spec, processes: Processes, out: Out = 
     """
     from droculo.experiments import collect, load
     from droculo.experiments.over_zenoh import gather_cell
-    from droculo.experiments.sweep import begin
+    from droculo.experiments.sweeps import begin
 
     found, folder = load(spec), out or Path("results") / f"{spec.stem}-zenoh"
     begin(found, folder, context.obj.command)
@@ -112,9 +112,9 @@ def gather(context: typer.Context, spec: Spec, processes: Processes, out: Out = 
 
 
 def _rank(command: str, spec: Path, folder: Path) -> int:
-    """A rank: rank 0 speaks for all; an error anywhere ends the job, as MPI has it."""
+    """Run a rank: only rank 0 prints; an error in any rank ends the job."""
     from droculo.experiments.over_mpi import sweep_over_mpi
-    from droculo.runtime.mpi import mpi
+    from droculo.runtime.transports.mpi import mpi
 
     world = mpi().COMM_WORLD
     try:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from droculo.cli import agents, looking, papers, sweeps
+from droculo.cli import agents, looking, studies, sweeps
 from droculo.cli.screen import Given, complain
 
 #: what a wrong argument raises, in whichever library Typer keeps it
@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 for command in (
     sweeps.run, sweeps.resume, sweeps.report, sweeps.show, looking.new, looking.list_, looking.plan, looking.doctor,
-    agents.launch, agents.agent, agents.gather, papers.table1, papers.compare, papers.crossover,
+    agents.launch, agents.agent, agents.gather, studies.table1, studies.compare, studies.crossover,
 ):  # fmt: skip
     app.command(command.__name__.rstrip("_"))(command)
 
@@ -51,7 +51,7 @@ def _before(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`droculo ...`; an error that a person can act on is one line and exit code 2."""
+    """`droculo ...`; an error that the user can act on is one line and exit code 2."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     given = Given(words)
     try:

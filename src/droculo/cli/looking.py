@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from droculo.cli.screen import console, table
+from droculo.cli.screen import console
 
 
 class _Family(StrEnum):
@@ -44,13 +44,15 @@ def list_(
     ] = False,
 ) -> None:
     """Sets, problems, algorithms, networks, feedbacks: one line each."""
+    from droculo.report.table import Table
+
     screen = console()
     for each in [family] if family else list(_Family):
         rows = list(_members(each, options))
-        screen.print(table(f"{each}", [("name", "left"), ("", "left")], rows))
+        screen.print(Table(["name", ""], rows, f"{each}", words=2).terminal())
     if family in (None, _Family.sets):
-        screen.print("A problem brings its set along; sets are named in Python, all others in specs too.")
-    screen.print("A problem, network or algorithm of your own is named module:object in a spec.")
+        screen.print("A problem brings its set; sets are named in Python only, all others in specs too.")
+    screen.print("To use your own problem, network or algorithm in a spec, write module:object.")
 
 
 def _members(family: _Family, options: bool) -> Iterator[list[str]]:
@@ -108,6 +110,7 @@ def plan(
     from droculo.experiments import FEEDBACKS, Choice
     from droculo.experiments.catalogue import nearest
     from droculo.experiments.cell import network_of, problem_of
+    from droculo.report.table import Table
 
     if feedback not in FEEDBACKS:
         raise ValueError(f"there is no feedback called {feedback!r}; {nearest(feedback, FEEDBACKS)}")
@@ -128,7 +131,7 @@ def plan(
         ["step, tolerance, delta", f"{chosen.step_size:.3g}, {chosen.tolerance:.3g}, {chosen.delta:.3g}", ""],
     ]
     about = f"{problem}, {feedback}, T = {horizon}"
-    console().print(table(about, [("", "left"), ("value", "right"), ("growth", "left")], rows))
+    console().print(Table(["", "value", "growth"], rows, about, words=3).terminal())
     print("The bounds are worst cases with all their constants: runs stay far below them.")
 
 
@@ -145,7 +148,7 @@ _EXTRAS = {
 
 
 def doctor() -> None:
-    """Versions, devices and engines that were found.
+    """Show versions, devices and engines that were found.
 
     And what to install for the rest.
     """
@@ -153,11 +156,12 @@ def doctor() -> None:
 
     from droculo.experiments.engines import cores
     from droculo.oracles import native
+    from droculo.report.table import Table
 
     rows = [[name, _version(name)] for name in ("droculo", "jax", "jaxlib", "equinox", "numpy", "scipy", "highspy")]
     rows += [["python", platform.python_version()], ["system", f"{platform.system()} {platform.machine()}"]]
     rows += [["devices", ", ".join(f"{d.platform}: {d.device_kind}" for d in jax.devices())]]
-    rows += [["processors", f"{cores()} (a sweep runs so many cells side by side)"]]
+    rows += [["processors", f"{cores()} (the number of cells that a sweep runs side by side)"]]
     for extra, (what, modules) in _EXTRAS.items():
         missing = [module for module in modules if not _there(module)]
         found = ", ".join(f"{module} {_version(module)}" for module in modules)
@@ -181,7 +185,7 @@ def doctor() -> None:
     rows.append(
         ["compiled programs", f"kept in {kept}" if kept else "not kept (droculo --cache, or DROCULO_CACHE=folder)"]
     )
-    console().print(table("droculo doctor", [("", "left"), ("", "left")], rows))
+    console().print(Table(["", ""], rows, "droculo doctor", words=2).terminal())
 
 
 def _there(module: str) -> bool:

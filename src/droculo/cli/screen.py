@@ -1,4 +1,4 @@
-"""What commands share: what was typed, where to print, a progress bar, one-line errors."""
+"""Shared by all commands: the command line, output, a progress bar, one-line errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from droculo.experiments.sweep import Progress
+    from droculo.experiments import Sweep
+    from droculo.experiments.sweeps import Progress
 
 #: columns where the output is no terminal
 WIDTH = 130
@@ -20,19 +21,19 @@ WIDTH = 130
 
 @dataclass
 class Given:
-    """What was typed, and whether an interruption of it keeps what is finished."""
+    """The command line, and if an interruption keeps the finished part of its work."""
 
     words: Sequence[str]
     keeps: bool = False
 
     @property
     def command(self) -> str:
-        """As one could type it again."""
+        """As it can be typed again."""
         return shlex.join(["droculo", *self.words])
 
 
 def console() -> Console:
-    """Where results go."""
+    """The console for results."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False, soft_wrap=False)
@@ -79,14 +80,16 @@ def progress(what: str) -> Iterator[Progress]:
         yield lambda done, total, label: bar.update(task, completed=done, total=total, last=label)
 
 
-def table(title: str, head: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> Any:
-    """A table for the terminal; `head` has (name, "left" or "right") for every column."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
-    for name, side in head:
-        made.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*row)
-    return made
+def report_problems(found: Sweep) -> int:
+    """Say what failed, what is missing and what is out of date; the exit code."""
+    screen = console()
+    for cell, why in found.failures:
+        complain(f"{cell.label}, T = {cell.horizon}, ended with an error: {why}")
+    if found.aged:
+        screen.print(
+            f"{found.aged} cells were run with another version or other code: droculo resume {found.out} runs them again.",
+            soft_wrap=True,
+        )
+    if found.missing:
+        screen.print(f"{len(found.missing)} cells were not run yet: droculo resume {found.out}", soft_wrap=True)
+    return 1 if found.failures else 0

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from droculo.cli.screen import Given, complain, console, progress, table
+from droculo.cli.screen import Given, console, progress, report_problems
+from droculo.cli.studies import run_study
 
 if TYPE_CHECKING:
     from droculo.experiments import Spec, Sweep
@@ -33,12 +34,12 @@ def run(
 ) -> int:
     """Run a spec, or the showcase, and write report.html.
 
-    Results go to a folder, each as soon as it is finished: an interrupted sweep goes on with the same command.
+    Results go to a folder, each as soon as it is finished: the same command resumes an interrupted sweep.
     """
     from droculo.experiments import load, parse
 
     if spec is None:
-        text = files("droculo.experiments").joinpath("showcase.toml").read_text(encoding="utf-8")
+        text = files("droculo.experiments.studies").joinpath("showcase.toml").read_text(encoding="utf-8")
         chosen, name = parse(text, name="showcase.toml"), "showcase"
     else:
         chosen, name = load(spec), spec.stem
@@ -51,48 +52,60 @@ def resume(
     processes: Processes = None,
     engine: Engine = "local",
 ) -> int:
-    """Go on with an interrupted sweep.
+    """Resume an interrupted sweep.
 
-    What is finished is not played again.
+    Finished cells are not run again.
     """
-    from droculo.experiments import spec_of
+    from droculo.experiments.sweeps import spec_of
 
-    return _play(context.obj, spec_of(folder), folder, processes, engine)
+    spec = spec_of(folder)
+    if spec.study is not None:
+        return run_study(context.obj, spec, folder, folder, None)
+    return _play(context.obj, spec, folder, processes, engine)
 
 
-def report(folder: Annotated[Path, typer.Argument(help="A folder that droculo run has written to.")]) -> int:
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder of results.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Where to write (default: the folder itself).")] = None,
+) -> int:
     """Write a folder's page, figures and tables again.
 
-    Nothing is played: they show what the folder holds.
+    Nothing is run. Of a study (table1, compare, crossover) its own page is written.
     """
     from droculo.experiments import collect
+    from droculo.report import STUDY_PAGES
 
-    return shown(collect(folder))
+    found = collect(folder)
+    if found.spec.study is None:
+        return shown(found, out)
+    print(STUDY_PAGES[found.spec.study["study"]](found, out or folder, found.command or f"droculo report {folder}"))
+    return report_problems(found)
 
 
 def show(spec: Annotated[Path, typer.Argument(help="A spec, or a folder of results.")]) -> int:
-    """What a spec would run.
+    """List what a spec would run.
 
     And which cells of its grid are impossible, and why.
     """
     from droculo.algorithms import message_bytes
-    from droculo.experiments import build, load, spec_of
+    from droculo.experiments import build, load
+    from droculo.experiments.sweeps import spec_of
+    from droculo.report.table import Table
 
     found = spec_of(spec) if spec.is_dir() else load(spec)
-    arenas: dict[str, list[list[str]]] = {}
+    groups: dict[str, list[list[str]]] = {}
     for cell in found.cells:
         _, network, agent = build(cell, found.folder)
         exchanges = -(-cell.horizon // (agent.block * agent.slot)) * agent.exchanges
         sent = exchanges * message_bytes(agent)
         numbers = (cell.horizon, agent.block, agent.slot, exchanges, sent)
         where = f"{cell.problem.label} on {cell.network.label}: {network.n_agents} agents, {len(cell.seeds)} seeds"
-        arenas.setdefault(where, []).append([cell.label, *map(str, numbers)])
-    names = ("T", "block", "slot", "exchanges", "bytes to a neighbour")
-    head = [("method", "left"), *((name, "right") for name in names)]
+        groups.setdefault(where, []).append([cell.label, *map(str, numbers)])
+    head = ["method", "T", "block", "slot", "exchanges", "bytes to a neighbour"]
     screen = console()
     screen.print(f"{found.title}: {len(found.cells)} cells", markup=False)
-    for where, rows in arenas.items():
-        screen.print(table(where, head, rows))
+    for where, rows in groups.items():
+        screen.print(Table(head, rows, where).terminal())
     if found.left_out:
         screen.print(f"{len(found.left_out)} cells of the grid are impossible:")
         for reason in dict.fromkeys(reason for _, reason in found.left_out):
@@ -102,7 +115,8 @@ def show(spec: Annotated[Path, typer.Argument(help="A spec, or a folder of resul
 
 def _play(given: Given, spec: Spec, out: Path, processes: int | None, engine: str, command: str | None = None) -> int:
     from droculo.expect import extra
-    from droculo.experiments import ENGINES, sweep
+    from droculo.experiments import sweep
+    from droculo.experiments.engines import ENGINES
 
     if engine not in ENGINES:
         raise ValueError(f"--engine is one of {', '.join(ENGINES)}; got {engine!r}.")
@@ -116,33 +130,25 @@ def _play(given: Given, spec: Spec, out: Path, processes: int | None, engine: st
     return shown(found)
 
 
-def shown(found: Sweep) -> int:
-    """The page and its companions in the folder, a table on the screen, and how it went."""
+def shown(found: Sweep, out: Path | None = None) -> int:
+    """Write the page and its companions, print a table, and return the exit code."""
     from droculo.report import write_exports, write_page
 
-    page = write_page(found, found.out)
-    write_exports(found, found.out)
+    page = write_page(found, out or found.out)
+    write_exports(found, out or found.out)
     screen = console()
     for made in _tables(found):
         screen.print(made)
     screen.print("Regret and certificate are per round, means over agents and seeds; costs are per agent.")
     for line in _processes(found):
         screen.print(line, soft_wrap=True)
-    for cell, why in found.failures:
-        complain(f"{cell.label}, T = {cell.horizon}, ended with an error: {why}")
-    if found.aged:
-        screen.print(
-            f"{found.aged} cells were played with another version or other code: droculo resume {found.out} plays them anew.",
-            soft_wrap=True,
-        )
-    if found.missing:
-        screen.print(f"{len(found.missing)} cells were not played yet: droculo resume {found.out}", soft_wrap=True)
+    code = report_problems(found)
     screen.print(f"\nThe page: {page}", soft_wrap=True, markup=False)
-    return 1 if found.failures else 0
+    return code
 
 
 def _processes(found: Sweep) -> list[str]:
-    """What processes of their own have played, and what went wrong."""
+    """For results of real processes, what went wrong."""
     lines: dict[tuple[str, int], list[int]] = {}
     names = ["driver", "processes", "missed_rounds", "failed_links", "disagreements"]
     for driver, processes, *faults in (row.values() for row in found.results.runs.select(names).to_pylist()):
@@ -150,33 +156,30 @@ def _processes(found: Sweep) -> list[str]:
             total = lines.setdefault((driver, processes), [0, 0, 0])
             lines[driver, processes] = [a + b for a, b in zip(total, faults, strict=True)]
     return [
-        f"SlotPlay by {processes} processes over {driver}: {missed} rounds missed by agents, {failed} ends of links failed, "
+        f"Played by {processes} processes over {driver}: {missed} rounds missed by agents, {failed} ends of links failed, "
         f"{apart} times two ends disagreed."
         for (driver, processes), (missed, failed, apart) in lines.items()
     ]
 
 
 def _tables(found: Sweep) -> list[Any]:
-    """For every problem and network, the longest horizon."""
-    from droculo.report.markdown import number
-    from droculo.report.sweep import arenas
+    """The longest horizon of every problem and network."""
+    from droculo.report.data import COLUMNS, RARE, instances
+    from droculo.report.table import Table
 
-    head = [
-        ("method", "left"), ("of best", "right"), ("regret", "right"), ("certified", "right"), ("exchanges", "right"),
-        ("bytes", "right"), ("LOO calls", "right"), ("projections", "right"), ("queries", "right"),
-    ]  # fmt: skip
+    shown = ("regret", "certified", "exchanges", "bytes", "loo_calls", *RARE, "queries")
+    names = {"regret": "regret", "certified": "certified"}
     made = []
-    for arena in arenas(found):
-        T = arena.horizons[-1]
-        rows = []
-        for curve in (curve for curve in arena.curves if curve.horizon == T):
-            total = curve.totals
-            best, reward = total["best"], total["reward"]
-            share = "-" if best is None or reward is None or best <= 0 else f"{reward / best:.1%}"
-            a_round = [None if total[name] is None else total[name] / T for name in ("regret", "certified")]  # type: ignore[operator]
-            queries = (total["gradient_queries"] or 0) + (total["value_queries"] or 0)
-            costs = [total[name] for name in ("exchanges", "bytes", "loo_calls", "projections")]
-            rows.append([curve.label, share, *(number(value) for value in (*a_round, *costs, queries))])
-        about = f"{arena.problem} (case {arena.case}) on {arena.network}: N = {arena.agents}, d = {arena.dim}, T = {T}"
-        made.append(table(about, head, rows))
+    for instance in instances(found):
+        T = instance.horizons[-1]
+        last = [(c, row) for c, row in zip(instance.curves, instance.table, strict=True) if c.horizon == T]
+        columns = [name for name in shown if name not in RARE or any(row[name] for _, row in last)]
+        rows = [
+            [c.label, None if row["share"] is None else f"{row['share']:.1%}", *(row[name] for name in columns)]
+            for c, row in last
+        ]
+        where = f"{instance.problem} (case {instance.case}) on {instance.network}"
+        about = f"{where}: N = {instance.agents}, d = {instance.dim}, T = {T}"
+        head = ["method", "of best", *(names.get(name, COLUMNS[name]) for name in columns)]
+        made.append(Table(head, rows, about).terminal())
     return made

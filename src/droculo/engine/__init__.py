@@ -1,4 +1,4 @@
-"""What both drivers share: blocks, their plan, checks of input, records and costs, and how programs are compiled."""
+"""What both drivers share: runs as they are given, blocks, plans, records, costs, and how programs are compiled."""
 
 from droculo.engine.costs import COSTS, CostCurve, Ledger
 from droculo.engine.record import History, Record, Trajectory

@@ -11,20 +11,21 @@ from jax import Array
 from jax.experimental.layout import Layout, with_layout_constraint
 
 from droculo.algorithms import Algorithm, Answers, Keys, Ports, SlotPlay
-from droculo.algorithms.contract import slack
 from droculo.engine.record import Record
 from droculo.networks import Network
 from droculo.problems import Problem
+from droculo.sets import Set
+from droculo.sets.membership import slack
 
 
 class Shape(NamedTuple):
-    """What a compiled stretch of blocks depends on: equal blocks of `slots` slots, then one shorter slot or none."""
+    """What a compiled stretch of blocks depends on: every block has `slots` slots, and then one shorter slot or none."""
 
     capacity: int  # room for this many blocks
     slots: int
     short: int
     record: Record
-    at_once: int  # slots are played side by side as long as their plays stay below this many numbers
+    at_once: int  # how many numbers the plays of slots that are played side by side may have
 
 
 class Kept(NamedTuple):
@@ -48,7 +49,7 @@ class World(eqx.Module):
 
 
 def answers(problem: Problem, agent: Array, noise_key: Array, played: SlotPlay, order: int) -> Answers:
-    """What the problem says to one agent's questions of one slot."""
+    """The problem's answers to the questions of one agent in one slot."""
 
     def one(index: Array, t: Array, x: Array) -> Array:
         return problem.answer(agent, t, x, order, _noise(problem, noise_key, t, index))
@@ -94,55 +95,106 @@ def begin(world: World) -> Any:
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), one)
 
 
-def play_block(
-    world: World, shape: Shape, ports: Ports, state: Any, first: Array, keys: Keys
-) -> tuple[Any, list[SlotPlay] | None]:
-    """The sum of a block's shares: slots side by side in chunks, so that memory does not grow with the block.
+class AgentBlock(NamedTuple):
+    """One block of one agent: its rounds from `first` on are a function of these values."""
 
-    Where the block is a single chunk, what was played comes along, slot by slot.
-    """
-    algorithm, length = world.algorithm, world.algorithm.slot
+    world: World
+    shape: Shape
+    ports: Ports
+    state: Any
+    first: Array
+    keys: Keys
 
-    def slots(start: Array, number: int, length: int) -> tuple[Any, SlotPlay]:
-        def slot(q: Array) -> tuple[Any, SlotPlay]:
-            begin = start + q * length
-            return algorithm.play(ports, state, algorithm.slot_at(begin, length, keys))
+    def play(self) -> tuple[Any, list[SlotPlay] | None]:
+        """The sum of the shares of all slots. They are played side by side in chunks, so that memory does not grow with
+        the block.
 
-        if number == 1:  # no batch axis where there is no batch: one slot is the rule at theta = 1
-            share, played = slot(jnp.zeros((), start.dtype))
+        If the block is a single chunk, the plays are returned too, slot by slot.
+        """
+        shape, length = self.shape, self.world.algorithm.slot
+        numbers = self.world.agents.shape[0] * length * self.world.algorithm.domain.dim
+        chunk = max(1, min(shape.slots, shape.at_once // numbers))
+        whole, rest = divmod(shape.slots, chunk)
+        parts = []
+        if whole:
+            share, played = self._slots(self.first, chunk, length)
+            if whole > 1:
+                share = self._add_chunks(share, whole, chunk)
+            parts.append((share, played))
+        if rest:
+            parts.append(self._slots(self.first + whole * chunk * length, rest, length))
+        if shape.short:
+            parts.append(self._slots(self.first + shape.slots * length, 1, shape.short))
+        total = parts[0][0]
+        for share, _ in parts[1:]:
+            total = jax.tree.map(jnp.add, total, share)
+        return total, [played for _, played in parts] if whole <= 1 else None
+
+    def keep(self, seen: list[SlotPlay] | None) -> Kept | None:
+        """The recorded rounds, and how many of their actions and queries lie outside of K. `seen`: the plays, if `play`
+        returned them."""
+        record, algorithm = self.shape.record, self.world.algorithm
+        if record.every == 0:
+            return None
+        rounds, valid, actions, queries = (
+            _everything(self.first, seen) if record.every == 1 and seen is not None else self._replayed()
+        )
+        outside = jnp.zeros((), jnp.int32)
+        if algorithm.domain.has_fast_contains:
+            outside = _outside(algorithm.domain, valid, actions, queries)
+        decisions = algorithm.decision(self.state)
+        return Kept(rounds, valid, actions, decisions, queries if record.queries else None, outside)
+
+    def _slot(self, start: Array, length: int) -> tuple[Any, SlotPlay]:
+        algorithm = self.world.algorithm
+        return algorithm.play(self.ports, self.state, algorithm.slot_at(start, length, self.keys))
+
+    def _slots(self, start: Array, number: int, length: int) -> tuple[Any, SlotPlay]:
+        """Equal slots side by side: the sum of their shares, and what was played."""
+        if number == 1:  # without a batch axis of length one, since one slot is the rule at theta = 1
+            share, played = self._slot(start, length)
             return share, jax.tree.map(lambda leaf: leaf[None], played)
-        shares, played = jax.vmap(slot)(jnp.arange(number))
+        shares, played = jax.vmap(lambda q: self._slot(start + q * length, length))(jnp.arange(number))
         return jax.tree.map(lambda leaf: _rows(leaf).sum(axis=0), shares), played
 
-    def plus(one: Any, other: Any) -> Any:
-        return jax.tree.map(jnp.add, one, other)
+    def _add_chunks(self, share: Any, chunks: int, chunk: int) -> Any:
+        """The share of the first chunk, and of all others."""
+        length = self.world.algorithm.slot
 
-    numbers = world.agents.shape[0] * length * algorithm.domain.dim
-    chunk = max(1, min(shape.slots, shape.at_once // numbers))
-    whole, rest = divmod(shape.slots, chunk)
-    parts = []
-    if whole:
-        share, played = slots(first, chunk, length)
-        if whole > 1:
-            share = jax.lax.fori_loop(
-                1, whole, lambda c, total: plus(total, slots(first + c * chunk * length, chunk, length)[0]), share
-            )
-        parts.append((share, played))
-    if rest:
-        parts.append(slots(first + whole * chunk * length, rest, length))
-    if shape.short:
-        parts.append(slots(first + shape.slots * length, 1, shape.short))
-    total = parts[0][0]
-    for share, _ in parts[1:]:
-        total = plus(total, share)
-    return total, [played for _, played in parts] if whole <= 1 else None
+        def add(c: Array, total: Any) -> Any:
+            return jax.tree.map(jnp.add, total, self._slots(self.first + c * chunk * length, chunk, length)[0])
+
+        return jax.lax.fori_loop(1, chunks, add, share)
+
+    def _replayed(self) -> tuple[Array, ...]:
+        """The rounds to keep, played again: a slot's plays are a function of state and key. Answers are unused, so XLA
+        removes the oracle calls."""
+        shape, slot = self.shape, self.world.algorithm.slot
+        parts = [self._replayed_slots(self.first, shape.slots, slot)] if shape.slots else []
+        if shape.short:
+            parts.append(self._replayed_slots(self.first + shape.slots * slot, 1, shape.short))
+        rounds, valid, actions, queries = (jnp.concatenate(pieces) for pieces in zip(*parts, strict=True))
+        return rounds, valid, actions, queries
+
+    def _replayed_slots(self, begin: Array, slots: int, length: int) -> tuple[Array, ...]:
+        every = self.shape.record.every
+        number = -(-slots * length // every)
+        rounds = (-(-begin // every) + jnp.arange(number)) * every
+        valid = rounds < begin + slots * length
+        offset = jnp.where(valid, rounds - begin, 0)
+
+        def replay(offset: Array) -> tuple[Array, Array]:
+            played = self._slot(begin + offset // length * length, length)[1]
+            return played.actions[offset % length], played.points
+
+        return rounds, valid, *jax.vmap(replay)(offset)
 
 
 def _rows(shares: Array) -> Array:
-    """The same, with the coordinates of a slot's share side by side in memory.
+    """The same values, with the coordinates of a slot's share side by side in memory.
 
-    Left to itself a GPU's compiler puts the slots there, to sum them in one row. Functions' data that a block reads then come
-    from far apart. On a CPU nothing is gained by it.
+    By default a GPU's compiler puts the slots side by side, to sum them in one row; the data of functions that a block reads
+    are then scattered. On a CPU nothing is gained by it.
     """
     if jax.default_backend() == "cpu" or shares.ndim < 2:
         return shares
@@ -150,24 +202,12 @@ def _rows(shares: Array) -> Array:
     return rows
 
 
-def keep_block(
-    world: World, shape: Shape, ports: Ports, state: Any, first: Array, keys: Keys, seen: list[SlotPlay] | None
-) -> Kept | None:
-    """The block's recorded rounds, and how many of their actions and queries lie outside of K."""
-    record, domain = shape.record, world.algorithm.domain
-    if record.every == 0:
-        return None
-    if record.every == 1 and seen is not None:
-        rounds, valid, actions, queries = _everything(first, seen)
-    else:
-        rounds, valid, actions, queries = _replayed(world, shape, ports, state, first, keys)
-    outside = jnp.zeros((), jnp.int32)
-    if domain.has_fast_contains:
-        points = jnp.concatenate([actions, queries.reshape(-1, domain.dim)])
-        asked = jnp.repeat(valid, queries.shape[1])
-        inside = jax.vmap(lambda x: domain.contains(x, slack(points.dtype, domain)))(points)
-        outside = jnp.sum(~inside & jnp.concatenate([valid, asked]))
-    return Kept(rounds, valid, actions, world.algorithm.decision(state), queries if record.queries else None, outside)
+def _outside(domain: Set, valid: Array, actions: Array, queries: Array) -> Array:
+    """How many recorded actions and queries are not in K."""
+    points = jnp.concatenate([actions, queries.reshape(-1, domain.dim)])
+    asked = jnp.repeat(valid, queries.shape[1])
+    inside = jax.vmap(lambda x: domain.contains(x, slack(points.dtype, domain)))(points)
+    return jnp.sum(~inside & jnp.concatenate([valid, asked]))
 
 
 def _everything(first: Array, seen: list[SlotPlay]) -> tuple[Array, ...]:
@@ -177,29 +217,3 @@ def _everything(first: Array, seen: list[SlotPlay]) -> tuple[Array, ...]:
     queries = jnp.concatenate([jnp.repeat(played.points, played.actions.shape[1], axis=0) for played in seen])
     rounds = first + jnp.arange(actions.shape[0])
     return rounds, jnp.ones(rounds.shape, bool), actions, queries
-
-
-def _replayed(world: World, shape: Shape, ports: Ports, state: Any, first: Array, keys: Keys) -> tuple[Array, ...]:
-    """The rounds to keep, played again: a slot's plays are a function of state and key. Answers
-    are unused, so XLA removes the oracle calls."""
-    algorithm, every = world.algorithm, shape.record.every
-
-    def part(begin: Array, slots: int, length: int) -> tuple[Array, ...]:
-        number = -(-slots * length // every)
-        rounds = (-(-begin // every) + jnp.arange(number)) * every
-        valid = rounds < begin + slots * length
-        offset = jnp.where(valid, rounds - begin, 0)
-
-        def replay(offset: Array) -> tuple[Array, Array]:
-            start = begin + offset // length * length
-            played = algorithm.play(ports, state, algorithm.slot_at(start, length, keys))[1]
-            return played.actions[offset % length], played.points
-
-        return rounds, valid, *jax.vmap(replay)(offset)
-
-    slot = algorithm.slot
-    parts = [part(first, shape.slots, slot)] if shape.slots else []
-    if shape.short:
-        parts.append(part(first + shape.slots * slot, 1, shape.short))
-    rounds, valid, actions, queries = (jnp.concatenate(pieces) for pieces in zip(*parts, strict=True))
-    return rounds, valid, actions, queries

@@ -1,4 +1,4 @@
-"""Compiler options: a short run is over before an optimized program would have been compiled."""
+"""Compiler options: a short run ends before an optimized program would have been compiled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from droculo.algorithms import Algorithm
 
 #: agents times rounds times coordinates up to which a run counts as short
 SHORT = 1_000_000
-#: agents times exchanges times coordinates squared (about the work of its oracle) up to which it does
+#: agents times exchanges times coordinates squared (about the work of the oracle) up to which a run counts as short
 FEW = 500_000
 #: a third of the compile time or half of it, for rounds that take twice as long and oracles that take five times as long
 FAST_COMPILE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
@@ -31,7 +31,7 @@ def program(function: Callable[..., Any], *, quick: bool) -> Callable[..., Any]:
 
 
 def is_short(algorithm: Algorithm, agents: int) -> bool:
-    """Whether to compile quickly. It depends on the algorithm's horizon and not on the rounds or seeds of a run, so that
+    """True if a run is to be compiled quickly. It depends on the algorithm's horizon and not on the rounds or seeds of a run, so that
     a shorter run is the beginning of a longer one, to the last bit."""
     dim = algorithm.domain.dim
     exchanges = algorithm.horizon / (algorithm.block * algorithm.slot) * algorithm.exchanges

@@ -32,6 +32,11 @@ COSTS: dict[str, str] = {
     "gradient_queries": "gradients it asked for",
     "value_queries": "values it asked for",
 }
+#: the names of all costs in tables and figures
+LABELS: dict[str, str] = {
+    **{name: name.replace("_", " ") for name in COSTS},
+    **{field.name: str(field.metadata["label"]) for field in fields(OracleCalls)},
+}
 
 
 class _Counts:

@@ -1,32 +1,166 @@
-"""What a stored run belongs to, as a digest."""
+"""The identity of a stored run: what was asked for, exactly, and the numbers that it rests on, up to rounding."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import re
-from importlib.metadata import version
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
+
+from droculo.engine.results_version import RESULTS_VERSION
+
+#: two processors agree on a number to far more digits than this, and two problems do not
+RELATIVE = 1e-7
+#: and here relative to the largest number of the same array, whose smaller ones may be all rounding
+OF_LARGEST = 1e-9
+#: below this, everything is zero
+NEGLIGIBLE = 1e-13
+#: longer arrays are kept as their norm and a few random projections
+FEW = 16
+
+Numbers = tuple[float, ...]
 
 
-def fingerprint(*parts: Any, program: Any) -> str:
-    """A digest of everything a run depends on: its numbers, and the traced program with the constants in it.
+@dataclass(frozen=True)
+class Fingerprint:
+    """What tells runs apart. Names and addresses of Python objects are no part of it, and neither is the last digit of a
+    number, so that it survives a renamed class and another processor.
 
-    The program stands for what Python functions do; their names and addresses do not count.
+    >>> fingerprint(3, 0.1 + 0.2).matches(fingerprint(3, 0.3))
+    True
+    >>> fingerprint(3, 0.1 + 0.2).matches(fingerprint(3, 0.31))
+    False
     """
-    leaves, structure = jax.tree.flatten(parts)
-    digest = hashlib.sha256(_nameless(f"{jax.__version__} {version('droculo')} {structure} {program.jaxpr}").encode())
-    for leaf in [*leaves, *program.consts]:
-        if isinstance(leaf, np.ndarray | np.generic | jax.Array):
-            array = np.asarray(leaf)
-            digest.update(f"{array.dtype}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
+
+    exact: str  # a digest of whole numbers, texts and shapes
+    numbers: tuple[Numbers, ...]  # one entry for every scalar and every array
+
+    def matches(self, other: Fingerprint) -> bool:
+        """True if both are of the same run."""
+        if self.exact != other.exact or len(self.numbers) != len(other.numbers):
+            return False
+        return all(_close(mine, theirs) for mine, theirs in zip(self.numbers, other.numbers, strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, with all digits."""
+        return {"exact": self.exact, "numbers": [list(each) for each in self.numbers]}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Fingerprint:
+        """The way back; a ValueError if it is something else."""
+        try:
+            return cls(str(data["exact"]), tuple(tuple(float(x) for x in each) for each in data["numbers"]))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"this is not the identity of a run: {error!r}.") from None
+
+
+def fingerprint(*parts: Any) -> Fingerprint:
+    """The identity of anything made of numbers, texts, arrays, containers, dataclasses and functions.
+
+    Of a function it holds the values that it captured; what it does is for `behaviour` to ask. Other objects are left out.
+    """
+    digest = hashlib.sha256(f"results {RESULTS_VERSION}".encode())
+    numbers: list[Numbers] = []
+    for found in _values(parts, set()):
+        if isinstance(found, str):
+            digest.update(f"{len(found)}:{found}".encode())
         else:
-            digest.update(_nameless(repr(leaf)).encode())
-    return digest.hexdigest()
+            digest.update(f"{found.dtype.kind}{found.shape}".encode())
+            if np.issubdtype(found.dtype, np.floating):
+                numbers.append(_summary(found))
+                if not np.all(np.isfinite(found)):
+                    signs = np.nan_to_num(np.where(np.isfinite(found), 0.0, found), nan=2.0, posinf=1.0, neginf=-1.0)
+                    digest.update(np.ascontiguousarray(signs, np.float64).tobytes())
+            else:
+                digest.update(np.ascontiguousarray(found, np.int64).tobytes())
+    return Fingerprint(digest.hexdigest(), tuple(numbers))
 
 
-def _nameless(text: str) -> str:
-    return re.sub(r" at 0x[0-9a-f]+", "", text)
+def _values(part: Any, seen: set[int]) -> Iterator[str | NDArray]:
+    """Everything in it that counts, in a fixed order: whole numbers and texts as text, the rest as arrays."""
+    if part is None or isinstance(part, str | bool | int):
+        yield f"{part!r}"
+    elif isinstance(part, bytes):
+        yield hashlib.sha256(part).hexdigest()
+    elif isinstance(part, Enum):
+        yield part.name
+    elif isinstance(part, jax.Array) and jnp.issubdtype(part.dtype, jax.dtypes.prng_key):
+        yield np.asarray(jax.random.key_data(part))
+    elif isinstance(part, float | np.ndarray | np.generic | jax.Array):
+        yield from _numeric(np.asarray(part))
+    elif is_dataclass(part) and not isinstance(part, type):  # Equinox modules too
+        yield from _each((getattr(part, field.name, None) for field in fields(part)), seen)
+    elif isinstance(part, Mapping):
+        yield from _each([x for item in sorted(part.items(), key=repr) for x in item], seen)
+    elif isinstance(part, list | tuple):
+        yield from _each(part, seen)
+    elif id(part) not in seen:
+        yield from _each(_captured(part), seen | {id(part)})
+
+
+def _each(parts: Iterable[Any], seen: set[int]) -> Iterator[str | NDArray]:
+    yield "("
+    for part in parts:
+        yield from _values(part, seen)
+    yield ")"
+
+
+def _numeric(array: NDArray) -> Iterator[str | NDArray]:
+    if array.dtype.kind in "fiub":
+        yield array
+    elif array.dtype.kind in "US":
+        yield from (str(text) for text in array.ravel())
+
+
+def _captured(function: Any) -> list[Any]:
+    """The values that a function took along: from around it, as defaults, from its module."""
+    if isinstance(function, functools.partial):
+        return [function.func, function.args, function.keywords]
+    if isinstance(function, types.MethodType):
+        return [function.__self__, function.__func__]
+    if not isinstance(function, types.FunctionType):
+        inner = getattr(function, "__wrapped__", None)  # of jit and the like
+        return [] if inner is None else [inner]
+    cells = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
+    names = sorted(name for name in _names(function.__code__) if name in function.__globals__)
+    used = [function.__globals__[name] for name in names]
+    data = [value for value in used if isinstance(value, int | float | np.ndarray | jax.Array | list | tuple | dict)]
+    return [*cells, *(function.__defaults__ or ()), *data]
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """The global names that a function and the functions inside it mention."""
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return set(code.co_names).union(*(_names(each) for each in inner))
+
+
+def _is_empty(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is cell
+    except ValueError:  # its variable was not bound
+        return True
+
+
+def _summary(array: NDArray) -> Numbers:
+    """All numbers of a short array; of a longer one its norm and two random projections, which no change leaves alone."""
+    flat = np.nan_to_num(np.asarray(array, np.float64).ravel(), nan=0.0, posinf=0.0, neginf=0.0)
+    if flat.size <= FEW:
+        return tuple(flat.tolist())
+    weights = np.random.default_rng(flat.size).standard_normal((2, flat.size))
+    return (float(np.linalg.norm(flat)), *(weights @ flat).tolist())
+
+
+def _close(mine: Numbers, theirs: Numbers) -> bool:
+    a, b = np.asarray(mine), np.asarray(theirs)
+    if a.shape != b.shape:
+        return False
+    room = RELATIVE * np.abs(a) + OF_LARGEST * np.max(np.abs(a), initial=0.0) + NEGLIGIBLE
+    return bool(np.all(np.abs(a - b) <= room))

@@ -1,4 +1,4 @@
-"""Refusals, in one place: everything a run needs is looked at before any work starts."""
+"""Checks of input, in one place: everything that a run needs is checked before any work starts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def as_keys(key: Array | int) -> tuple[Array, bool]:
 
 
 def as_rounds(rounds: int | None, horizon: int) -> int:
-    """How many rounds to play: all of them unless told otherwise."""
+    """How many rounds to play, by default all of them."""
     if rounds is None:
         return horizon
     if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or not 1 <= rounds <= horizon:
@@ -54,7 +54,7 @@ def as_rounds(rounds: int | None, horizon: int) -> int:
 def check(
     problem: Problem, algorithm: Algorithm, network: Network, identities: NDArray[np.int64], kind: np.dtype
 ) -> None:
-    """What can be seen without running anything."""
+    """Check what can be checked without running anything."""
     if kind not in (np.float64, np.float32):
         raise ValueError(f"dtype must be float64 or float32; got {kind}.")
     if not _same_set(algorithm.domain, problem.set):
@@ -81,7 +81,7 @@ def _same_set(one: Set, other: Set) -> bool:
 
 
 def as_identities(agents: ArrayLike | None, nodes: int) -> NDArray[np.int64]:
-    """Which function each node has: 0, 1, ... unless said otherwise."""
+    """Which function each node has, by default 0, 1, ..."""
     if agents is None:
         return np.arange(nodes)
     given = np.asarray(agents)
@@ -91,7 +91,7 @@ def as_identities(agents: ArrayLike | None, nodes: int) -> NDArray[np.int64]:
 
 
 def check_answers(world: World) -> None:
-    """Ask once before any work starts: does the oracle answer with finite numbers of the right shape?"""
+    """Ask the problem once before any work starts, and refuse answers that are not finite or have another shape."""
     algorithm, problem = world.algorithm, world.problem
     point = algorithm.decision(algorithm.init())
     agent, t = world.agents[0], jnp.asarray(0)
@@ -121,7 +121,7 @@ def check_inside(outside: Array, start: int, rounds: int) -> None:
     if number:
         raise ValueError(
             f"{number} of the recorded actions and queries between rounds {start} and {start + rounds - 1} lie outside "
-            "the set. The algorithm's action or query leaves it: check a linearization of your own with "
+            "the set. The algorithm's action or query leaves it: check a custom linearization with "
             "droculo.testing.check_linearization, an algorithm with check_algorithm."
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import jax
 
 MAPS = Path("/proc/self/maps")
-#: Linux allows 65,530 mappings unless told otherwise; beyond them a compiler crashes without a word
+#: Linux allows 65,530 mappings unless told otherwise; beyond that the compiler crashes without a message
 MOST = 40_000
 
 

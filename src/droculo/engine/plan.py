@@ -1,4 +1,4 @@
-"""How a run is cut up: blocks of equal shape, and perhaps a last one that is shorter."""
+"""How a run is divided: blocks of equal shape, and perhaps a last one that is shorter."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from droculo.algorithms.contract import SilentPorts
 from droculo.engine.block import Shape
 from droculo.engine.record import Record
 
-#: A run is cut into about this many compiled pieces: the steps of the progress bar and of checkpoints.
+#: A run is divided into about this many compiled pieces: the steps of the progress bar and of checkpoints.
 PIECES = 20
 #: Slots of a block are played side by side as long as their plays stay below this many numbers,
 AT_ONCE = 1 << 22
-#: and on an accelerator, where one slot after the other takes twice as long (H200, 10^5 agents, d = 32).
+#: and below this many on an accelerator, where one slot after the other takes twice as long (10^5 agents, d = 32).
 AT_ONCE_ELSEWHERE = 1 << 28
 
 
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
 
 def at_once() -> int:
-    """How many numbers of plays may be at hand."""
+    """Memory budget for plays, in numbers."""
     return AT_ONCE if jax.default_backend() == "cpu" else AT_ONCE_ELSEWHERE
 
 
@@ -48,7 +48,7 @@ def pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
             found.append(Piece(shape, first * length, number, number * length))
     if rest:
         slots, short = divmod(rest, algorithm.slot)
-        if short:  # a run that ends within a slot plays it as a longer run would, and forgets the rest
+        if short:  # a run that ends within a slot plays it as a longer run would, and discards the rest
             short = min(algorithm.slot, algorithm.horizon - (rounds - short))
             slots, short = (slots + 1, 0) if short == algorithm.slot else (slots, short)
         found.append(Piece(Shape(1, slots, short, record, at_once()), blocks * length, 1, rest))

@@ -35,7 +35,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """What agents played: all that regret and certificate read. With a batch of seeds, `actions`, `decisions` and
+    """What agents played, which is all that regret and certificate need. With a batch of seeds, `actions`, `decisions` and
     `queries` have the seeds as their first axis.
 
     >>> History.of([[[0.5, 0.5]], [[0.0, 1.0]]]).horizon  # two rounds, one agent, two coordinates
@@ -51,7 +51,7 @@ class History:
 
     @classmethod
     def of(cls, actions: ArrayLike, decisions: ArrayLike | None = None, *, agents: ArrayLike | None = None) -> History:
-        """What a method of your own played in all rounds, (rounds, agents, d), for the measures to read.
+        """What a custom method played in all rounds, (rounds, agents, d), for the measures.
 
         `decisions`: points x of K behind the actions, for a certificate; by default the actions themselves. `agents`:
         which function each node had; 0, 1, ... by default. A batch of seeds has one more axis, in front.

@@ -1,12 +1,13 @@
-"""What a spec can name: problems, networks and algorithms, each with one line and with defaults for all of its options."""
+"""The names that a spec can use: problems, networks and algorithms, each with one line and with defaults for its options."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,7 @@ from droculo.algorithms import (
     dpobga,
     published,
 )
-from droculo.experiments.rows import FULL, cut, top_b, weak
+from droculo.experiments import planted
 from droculo.feedback import Feedback
 from droculo.linearizations import Setting
 from droculo.networks import Network
@@ -42,7 +43,6 @@ from droculo.problems import (
     MutualInformation,
     PlantedCut,
     Pricing,
-    Problem,
     Recommendation,
     Reconfiguration,
     Revenue,
@@ -54,27 +54,36 @@ from droculo.problems.applications.feeder_data import area_graph
 
 
 @dataclass(frozen=True)
+class Promise:
+    """What a theorem promises for monotone functions on a set with 0: the growth with T, by its power."""
+
+    source: str
+    regret: float
+    exchanges: float
+    loo_calls: float | None  # None: the method has no linear oracle
+    in_table_1: bool = True  # a row of the paper's own table
+
+
+Variants = Callable[[int], Sequence[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
 class Entry:
-    """Something that has a name: one line about it, and what makes it."""
+    """A name that a spec can use: one line about it, and the function that makes it."""
 
     about: str
     make: Callable[..., Any]
-    promise: tuple[float, str] | None = None  # of a rival, in case A2: regret's power of T, and who says so
+    title: str = ""  # of an algorithm: its name in tables and figures
+    promise: Promise | None = None  # of an algorithm other than DROCULO, whose promises are in `feedback.TABLE_1`
+    variants: Variants = field(default=lambda horizon: ({},))  # the options with which comparisons play it
 
     def options(self) -> dict[str, Any]:
-        """Its options and their defaults; what an experiment supplies itself is not among them."""
+        """Its options and their defaults, without the arguments that an experiment supplies."""
         return {
             name: parameter.default
             for name, parameter in inspect.signature(self.make).parameters.items()
             if parameter.default is not inspect.Parameter.empty
         }
-
-
-def _planted(make: Callable[..., Problem], *, face: bool | None = None) -> Callable[..., Problem]:
-    """One of Table 1's problems, in any size."""
-    if face is None:
-        return lambda agents=8, dim=10, seed=0: make(replace(FULL, agents=agents, dim=dim), seed)
-    return lambda agents=8, dim=10, seed=0, face=face: make(replace(FULL, agents=agents, dim=dim), seed, face=face)
 
 
 def _coverage(agents: int = 8, dim: int = 10, seed: int = 0) -> Coverage:
@@ -94,9 +103,10 @@ def _ties(budget: float = 1.0) -> TieLines:
 
 
 PROBLEMS: dict[str, Entry] = {
-    "top-b": Entry("planted, A2 (A1 with face = true): the b best of d options, weights anew every round", _planted(top_b, face=False)),
-    "weak": Entry("planted, A2 or A1, gamma = 2/3: a convex quadratic, weights anew every round", _planted(weak, face=False)),
-    "cut": Entry("planted, A3: the cut of a bipartite graph, weights anew every round", _planted(cut)),
+    "top-b": Entry("planted, A2 (A1 with face = true): the b best of d options, new weights every round", planted.top_b),
+    "local-top-b": Entry("planted, A2: top-b, each good option known to one or two agents only", planted.local_top_b),
+    "weak": Entry("planted, A2 or A1, gamma = 2/3: a convex quadratic, new weights every round", planted.weak),
+    "cut": Entry("planted, A3: the cut of a bipartite graph, new weights every round", planted.cut),
     "coverage": Entry("planted, A2: weighted coverage, drifting weights", _coverage),
     "water-filling": Entry("planted, concave: power over channels, drifting gains", _water_filling),
     "drifting-top-b": Entry("planted, A2: top-b with weights that drift in waves", partial(TopB.random, agents=8, dim=10, budget=3, seed=0)),
@@ -106,9 +116,9 @@ PROBLEMS: dict[str, Entry] = {
     "recommendation": Entry("A2: which items to show, synthetic ratings", partial(Recommendation.synthetic)),
     "movielens": Entry("A2: which films to show (extra `data`)", partial(Recommendation.movielens)),
     "pricing": Entry("A4: prices of substitutes in many stores", partial(Pricing.random, stores=8, products=12, seed=0)),
-    "inventory": Entry("concave: what warehouses order", partial(Inventory.random, agents=6, products=8, supplies=10, seed=0)),
+    "inventory": Entry("concave: how much warehouses order", partial(Inventory.random, agents=6, products=8, supplies=10, seed=0)),
     "mean-field": Entry("A4: mean-field inference of a facility-location model", partial(MeanField.synthetic)),
-    "revenue": Entry("A4: whom to give a product, on the karate club", partial(Revenue.karate, agents=6)),
+    "revenue": Entry("A4: which members of the karate club get a free product", partial(Revenue.karate, agents=6)),
     "influence": Entry("A2: a budget over channels, on the Davis women", partial(Influence.davis, agents=6)),
     "sensors": Entry("A2: where sensors learn most of Gaussian fields", partial(LogDetSensors.random, agents=8, sites=16, budget=4, seed=0)),
     "sensors-mutual": Entry("A4 (A1 with face = true): sites that tell most of all others", partial(MutualInformation.random, agents=8, sites=12, budget=4, seed=0)),
@@ -138,15 +148,15 @@ def _small_world(agents: int, neighbours: int = 4, rewire: float = 0.1, seed: in
     return networks.small_world(agents, neighbours, rewire, seed)
 
 
-#: graphs; those whose makers take no `agents` have a size of their own
+#: graphs; those whose makers take no `agents` have a fixed size
 NETWORKS: dict[str, Entry] = {
-    "ring": Entry("everyone has two neighbours", lambda agents: networks.ring(agents)),
+    "ring": Entry("every agent has two neighbours", lambda agents: networks.ring(agents)),
     "path": Entry("a line", lambda agents: networks.path(agents)),
-    "star": Entry("everyone talks to the first", lambda agents: networks.star(agents)),
-    "complete": Entry("everyone talks to everyone", lambda agents: networks.complete(agents)),
+    "star": Entry("every agent talks to the first", lambda agents: networks.star(agents)),
+    "complete": Entry("every agent talks to every other", lambda agents: networks.complete(agents)),
     "grid": Entry("as square as the number of agents allows", _grid),
     "erdos-renyi": Entry("every link with probability p (2 log N / N if not given)", _erdos_renyi),
-    "random-regular": Entry("everyone has `degree` random neighbours", _random_regular),
+    "random-regular": Entry("every agent has `degree` random neighbours", _random_regular),
     "small-world": Entry("a ring with a few links rewired (Watts and Strogatz)", _small_world),
     "single": Entry("one agent alone", networks.single),
     "feeder-areas": Entry("the six areas of the 33-bus feeder, joined by its lines", lambda: area_graph()),
@@ -156,12 +166,12 @@ NETWORKS: dict[str, Entry] = {
     "les-miserables": Entry("77 characters", networks.les_miserables),
 }  # fmt: skip
 
-#: what every network can be asked for besides
+#: options of every network
 NETWORK_OPTIONS: dict[str, Any] = {"agents": None, "lazy": None, "failing": None}
 
 
 def network(make: Callable[..., Any], agents: int | None, options: Mapping[str, Any]) -> Network:
-    """The network of a graph (or one that is made already), lazier and with failing links where that is asked for."""
+    """The network of a graph (or a finished network), made lazy and given failing links if the options say so."""
     own = {name: value for name, value in options.items() if name not in NETWORK_OPTIONS}
     if "agents" in inspect.signature(make).parameters:
         if agents is None:
@@ -172,7 +182,7 @@ def network(make: Callable[..., Any], agents: int | None, options: Mapping[str, 
     if isinstance(made, Network):
         if share is not None:
             raise ValueError(
-                "lazy = ... is for graphs, and this is a network with weights of its own: make it lazy there."
+                "lazy = ... is for graphs, and this is a network that brings its weights: make it lazy there."
             )
         found = made
     else:
@@ -236,19 +246,71 @@ def _dec_bftrl(setting: Setting, network: Network, horizon: int) -> Algorithm:
     return DecBFTRL.design(setting, horizon=horizon, mixing_rate=network.mixing_rate)
 
 
+def _of_droculo(horizon: int) -> Sequence[Mapping[str, Any]]:
+    return (
+        {"theta": 0.5}, {"theta": 1.0}, {"feedback": "semi-bandit", "theta": 0.5}, {"feedback": "bandit", "theta": 0.5},
+    )  # fmt: skip
+
+
+def _of_dmfw(horizon: int) -> Sequence[Mapping[str, Any]]:
+    return ({"inner": max(1, round(math.sqrt(horizon)))},)  # T^(3/2), as its theorem asks, is out of reach
+
+
+#: the only list of methods: specs, comparisons, Table 1 and the command line read it
 ALGORITHMS: dict[str, Entry] = {
-    "droculo": Entry("DROCULO with our improvements: any feedback, any theta", _droculo),
-    "droculo-published": Entry("DROCULO to the letter of the paper", _published),
-    "dpobga": Entry("Liao et al. 2023: DROCULO's case of theta = 1/2, full information", _dpobga, (0.75, "Liao et al. 2023")),
-    "dobga": Entry("Zhang et al. 2023: one Euclidean projection a round", _dobga, (0.5, "Zhang et al. 2023")),
-    "mono-dmfw": Entry("Zhang et al. 2023: meta-Frank-Wolfe with one gradient a round", _mono_dmfw, (0.8, "Zhang et al. 2023")),
-    "dmfw": Entry("Zhu et al. 2021: `inner` Frank-Wolfe steps a round, T^(3/2) if not given", _dmfw, (0.5, "Zhu et al. 2021")),
-    "dec-bftrl": Entry("arXiv 2608.30271: follow the leader with barrier, a separation oracle", _dec_bftrl, (0.5, "arXiv 2608.30271")),
+    "droculo": Entry("DROCULO with our improvements: any feedback, any theta", _droculo, "DROCULO", variants=_of_droculo),
+    "droculo-published": Entry(
+        "DROCULO exactly as in the paper", _published, "DROCULO as published", variants=lambda T: ({"theta": 0.5},),
+    ),
+    "dmfw": Entry(
+        "Zhu et al. 2021: `inner` Frank-Wolfe steps a round, T^(3/2) if not given", _dmfw, "DMFW",
+        Promise("Zhu et al. 2021", 0.5, 2.5, 2.5), _of_dmfw,
+    ),
+    "mono-dmfw": Entry(
+        "Zhang et al. 2023: meta-Frank-Wolfe with one gradient a round", _mono_dmfw, "Mono-DMFW",
+        Promise("Zhang et al. 2023", 0.8, 1.0, 1.0),
+    ),
+    "dobga": Entry(
+        "Zhang et al. 2023: one Euclidean projection a round", _dobga, "DOBGA", Promise("Zhang et al. 2023", 0.5, 1.0, None),
+    ),
+    "dpobga": Entry(
+        "Liao et al. 2023: DROCULO's case of theta = 1/2, full information", _dpobga, "DPOBGA",
+        Promise("Liao et al. 2023", 0.75, 0.5, 1.0),
+    ),
+    "dec-bftrl": Entry(
+        "arXiv 2608.30271: follow the leader with barrier, a separation oracle", _dec_bftrl, "Dec-BFTRL",
+        Promise("arXiv 2608.30271", 0.5, 1.0, None, in_table_1=False),
+    ),
 }  # fmt: skip
 
 
+def title(algorithm: Mapping[str, Any]) -> str:
+    """The name of a method in tables and figures, from what a spec says of it. Full information goes without saying.
+
+    >>> title({"name": "droculo", "feedback": "semi-bandit", "theta": 0.5}), title({"name": "dmfw", "inner": 8})
+    ('DROCULO, semi-bandit, theta = 1/2', 'DMFW, inner = 8')
+    """
+    options = {name: value for name, value in algorithm.items() if name not in ("name", "feedback", "theta")}
+    parts = [ALGORITHMS[algorithm["name"]].title if algorithm["name"] in ALGORITHMS else str(algorithm["name"])]
+    if algorithm.get("feedback", "full-information") != "full-information":
+        parts.append(algorithm["feedback"])
+    if algorithm.get("theta") is not None:
+        parts.append(f"theta = {fraction(algorithm['theta'])}")
+    return ", ".join([*parts, *(f"{name} = {value}" for name, value in options.items())])
+
+
+def fraction(theta: float) -> str:
+    """Theta as a fraction where it is one.
+
+    >>> fraction(1 / 3), fraction(0.75), fraction(1.0), fraction(0.123)
+    ('1/3', '3/4', '1', '0.123')
+    """
+    near = Fraction(theta).limit_denominator(12)
+    return str(near) if abs(near - theta) < 1e-9 else f"{theta:.4g}"
+
+
 def nearest(name: Any, known: Iterable[str]) -> str:
-    """' Did you mean ...?', if something is near, and what there is."""
+    """A question "did you mean ...?" if a known name is close, and the list of all known names."""
     names = list(known)
     close = difflib.get_close_matches(str(name), names, n=1)
     return (f"did you mean {close[0]!r}? " if close else "") + f"There are {', '.join(names)}."

@@ -16,7 +16,7 @@ import networkx
 
 from droculo.algorithms import Algorithm
 from droculo.engine.results_version import RESULTS_VERSION
-from droculo.experiments import catalogue, own
+from droculo.experiments import catalogue, user_modules
 from droculo.networks import Edges, Network
 from droculo.problems import Problem
 
@@ -30,7 +30,7 @@ _GIVEN = ("setting", "network", "horizon")
 
 
 class NotPossibleError(ValueError):
-    """A cell that cannot be run, and why; `kind` says which of its choices objected."""
+    """A cell that cannot be run, with the reason; `kind` says which of its choices is refused."""
 
     def __init__(self, kind: str, reason: str):
         super().__init__(reason)
@@ -39,11 +39,16 @@ class NotPossibleError(ValueError):
 
 @dataclass(frozen=True)
 class Choice:
-    """A named thing and its options."""
+    """A name of the catalogue, or of the user's modules, and its options."""
 
     kind: str
     name: str
     options: tuple[tuple[str, Any], ...]
+
+    @classmethod
+    def of(cls, kind: str, name: str, **options: Any) -> Choice:
+        """A choice with these options, in the order in which a spec would have them."""
+        return cls(kind, name, tuple(sorted(options.items())))
 
     @property
     def label(self) -> str:
@@ -53,8 +58,8 @@ class Choice:
         )
 
     def text(self, folder: Path) -> str:
-        """A digest of the code of one's own behind it, if any."""
-        return own.digest(self.name, folder) if ":" in self.name else ""
+        """A digest of the user's code behind it, if any."""
+        return user_modules.digest(self.name, folder) if ":" in self.name else ""
 
 
 def _short(value: Any) -> str:
@@ -63,7 +68,7 @@ def _short(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """What is run in one compiled call, and kept in one file."""
+    """One compiled call, whose results are kept in one pair of files."""
 
     problem: Choice
     network: Choice
@@ -71,18 +76,25 @@ class Cell:
     horizon: int
     seeds: tuple[int, ...]
     points: int
+    timed: bool = False  # True if every seed runs alone, timed, after a run that compiles the program
 
     @property
     def label(self) -> str:
-        """How the algorithm is called in tables: its feedback and theta come first."""
+        """The name of the algorithm in tables; feedback and theta come first."""
         options = dict(self.algorithm.options)
         ordered = {k: options[k] for k in ("feedback", "theta") if k in options} | options
         return Choice("algorithm", self.algorithm.name, tuple(ordered.items())).label
 
     def described(self) -> dict[str, Any]:
-        """All that was asked for, as plain data."""
+        """The cell as plain data."""
         parts = {kind: {"name": c.name, **dict(c.options)} for kind, c in self.choices().items()}
-        return {**parts, "horizon": self.horizon, "seeds": list(self.seeds), "points": self.points}
+        timed = {"timed": True} if self.timed else {}
+        return {**parts, "horizon": self.horizon, "seeds": list(self.seeds), "points": self.points, **timed}
+
+    @property
+    def asked(self) -> str:
+        """All that was asked for, as JSON: the column `spec` of its rows."""
+        return json.dumps(self.described(), sort_keys=True)
 
     def choices(self) -> dict[str, Choice]:
         return {"problem": self.problem, "network": self.network, "algorithm": self.algorithm}
@@ -96,21 +108,21 @@ class Cell:
 
 
 def resolve(kind: str, name: Any, folder: Path) -> Callable[..., Any]:
-    """What makes the thing of this name: of the catalogue, or `module:object`."""
+    """The function behind a name: of the catalogue, or the user's `module:object`."""
     known = _CATALOGUES[kind]
     if not isinstance(name, str):
         raise ValueError(f"the name of a {kind} is text in quotes; got {name!r}.")
     if ":" in name:
-        return _own(kind, name, folder)
+        return _user(kind, name, folder)
     if name not in known:
         raise ValueError(
-            f"there is no {kind} called {name!r}; {catalogue.nearest(name, known)} One of your own is named 'module:object'."
+            f"there is no {kind} called {name!r}; {catalogue.nearest(name, known)} To use your own, write 'module:object'."
         )
     return known[name].make
 
 
-def _own(kind: str, name: str, folder: Path) -> Callable[..., Any]:
-    found = own.named(name, folder)
+def _user(kind: str, name: str, folder: Path) -> Callable[..., Any]:
+    found = user_modules.named(name, folder)
     made = {"problem": Problem, "network": Network | Edges | networkx.Graph, "algorithm": ()}[kind]
     if made and isinstance(found, made):
         return lambda: found
@@ -132,7 +144,7 @@ def known_options(kind: str, make: Callable[..., Any]) -> dict[str, Any] | None:
 
 
 def problem_of(choice: Choice, folder: Path) -> Problem:
-    """The problem of a cell; a sweep asks for the same one again and again."""
+    """The problem of a cell; kept, since a sweep asks for the same one many times."""
     return _problem(choice, folder, choice.text(folder))
 
 
@@ -147,16 +159,16 @@ def _problem(choice: Choice, folder: Path, text: str) -> Problem:
 
 
 def _made(choice: Choice, folder: Path, call: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> Any:
-    """Call what the choice names; whatever it objects to is a reason."""
+    """Call what the choice names; an exception becomes the reason why the cell is skipped."""
     options = dict(choice.options)
     for name, known in _NAMES.items():
         if choice.name in catalogue.ALGORITHMS and name in options and options[name] not in known:
             near = catalogue.nearest(options[name], known)
             raise NotPossibleError(choice.kind, f"there is no {name} called {options[name]!r}; {near}")
-    # Whatever code of one's own objects to is a reason; of ours, what it says on purpose.
+    # Any exception of a user's code counts; of ours, only those that it raises on purpose.
     reasons = (Exception,) if ":" in choice.name else (ValueError, TypeError, ImportError, ArithmeticError)
     try:
-        with own.importing(folder):
+        with user_modules.importing(folder):
             return call(resolve(choice.kind, choice.name, folder), options)
     except reasons as error:
         said = str(error) if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: {error}"
@@ -164,7 +176,7 @@ def _made(choice: Choice, folder: Path, call: Callable[[Callable[..., Any], dict
 
 
 def network_of(choice: Choice, agents: int | None, folder: Path) -> Network:
-    """The network of a cell, for so many agents unless it says how many."""
+    """The network of a cell, with this number of agents unless its options give another."""
 
     def call(make: Callable[..., Any], options: dict[str, Any]) -> Network:
         return catalogue.network(make, agents if options.get("agents") is None else options["agents"], options)

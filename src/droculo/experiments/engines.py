@@ -1,4 +1,4 @@
-"""Work side by side: in processes of this machine, or on a Ray cluster."""
+"""Parallel work: in processes of this machine, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 ENGINES = ("local", "ray")
-#: times that work is begun again after a process has died over it
+#: times that a task is repeated after its process has died
 RETRIES = 2
 #: processes side by side; Windows can wait for no more than 61
 MOST = 60
@@ -38,8 +38,8 @@ def side_by_side(
 ) -> Iterator[Result]:
     """work(task) for every task, in whichever order they finish; `work` is a function of a module.
 
-    A task whose process dies (out of memory, killed) is done again, twice at most; then `died(task)` stands for its result, or
-    an error ends it all. So does an error that `work` raises.
+    A task whose process dies (out of memory, killed) is done again, twice at most; then `died(task)` is its result, or, without
+    `died`, an error ends all work. An error that `work` raises ends all work too.
 
     >>> from operator import neg
     >>> list(side_by_side(neg, [1, 2], processes=1))
@@ -71,7 +71,7 @@ def _in_processes(
     while waiting:
         suspects: list[int] = []
         yield from _until_a_death(work, waiting, processes, suspects)
-        # Whose process it was is not known: those that were being worked on are done one by one, before all others.
+        # The task of the dead process is not known: the tasks in progress are repeated one by one, before all others.
         for place in suspects:
             while place in waiting:
                 again: list[int] = []
@@ -91,7 +91,7 @@ def _until_a_death(
 ) -> Iterator[Result]:
     """Results until all is done or a process has died; then `suspects` are those that may have been the reason.
 
-    What is done is taken out of `finished`, which is `tasks` itself unless another is given.
+    Finished tasks are removed from `finished`, which is `tasks` by default.
     """
     finished = tasks if finished is None else finished
     # JAX has threads, which a fork would not survive.
@@ -115,7 +115,7 @@ def _until_a_death(
 
 
 def _live_with_parent() -> None:
-    """A worker ends with an interruption from the keyboard, and with the process that it works for, however that ended."""
+    """A worker ends with an interruption from the keyboard, and when the process that started it has ended."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
 
@@ -144,7 +144,7 @@ def _on_ray(work: Callable[[Task], Result], tasks: Sequence[Task], died: Callabl
             task = waiting.pop(done)
             try:
                 result = ray.get(done)
-            except ray.exceptions.RayTaskError:  # what `work` itself raised
+            except ray.exceptions.RayTaskError:  # an error of `work`
                 raise
             except ray.exceptions.RayError:
                 result = died(task)

@@ -12,18 +12,18 @@ from droculo.experiments.cell import Cell, build
 from droculo.experiments.processes import fingerprint_of, folder_of, keep_cell
 from droculo.experiments.spec import Spec
 from droculo.experiments.store import Store
-from droculo.experiments.sweep import Progress, Sweep, begin, collect
+from droculo.experiments.sweeps import Progress, Sweep, begin, collect
 from droculo.runtime import GatheredRun, MPITransport, ProcessRun, assign_agents, gather, partition, run_process
-from droculo.runtime.mpi import bring_together, mpi
+from droculo.runtime.transports.mpi import bring_together, mpi
 
 
 def sweep_over_mpi(
     spec: Spec, out: Path, *, progress: Progress | None = None, command: str | None = None
 ) -> Sweep | None:
-    """Play what is not in `out` yet, every rank its agents; rank 0 keeps the results and returns them, all others None.
+    """Run the cells that `out` lacks, each rank with its agents; rank 0 keeps and returns the results, other ranks return None.
 
-    Every rank writes its blocks under `out` as it goes. A job that was lost goes on from there when it is started again
-    with as many ranks, with the same result to the last bit.
+    Every rank writes its blocks under `out`. A job that was lost resumes there when it is started again with as many ranks,
+    with the same result to the last bit.
     """
     world = mpi().COMM_WORLD
     _agree(world, spec)
@@ -60,7 +60,7 @@ def _play(world: Any, spec: Spec, cell: Cell, seed: int, folder: Path) -> Gather
 
 
 def _from_first(world: Any, mine: bool) -> bool:
-    """What rank 0 says."""
+    """The value of rank 0."""
     answer = np.array([mine], np.int8)
     world.Bcast(answer, 0)
     return bool(answer[0])
@@ -74,6 +74,6 @@ def _agree(world: Any, spec: Spec) -> None:
     others = np.nonzero(np.any(everyone != everyone[0], axis=1))[0]
     if len(others):
         raise RuntimeError(
-            f"ranks {others.tolist()} read another spec than rank 0, or have other code: droculo, a module of your own, or the "
+            f"ranks {others.tolist()} read another spec than rank 0, or have other code: droculo, a user module, or the "
             "spec differ. Install the same on all hosts."
         )

@@ -1,4 +1,4 @@
-"""A run whose agents are processes that find each other over Zenoh: on this machine, or wherever their endpoints are."""
+"""A run whose agents are processes connected by Zenoh, on one machine or several."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from droculo.experiments.cell import Cell, build
 from droculo.experiments.processes import folder_of, keep_cell, read_run, write_meter
 from droculo.experiments.spec import Spec, SpecError
 from droculo.experiments.store import Store
-from droculo.experiments.sweep import Progress, Sweep, begin, collect
+from droculo.experiments.sweeps import Progress, Sweep, begin, collect
 from droculo.experiments.whole_files import write_whole
 from droculo.runtime import TLS, ZenohTransport, assign_agents, partition, run_process
-from droculo.runtime.endpoints import check_endpoint
+from droculo.runtime.transports.endpoints import check_endpoint
 
 _KEYS = ("endpoints", "tls", "patience", "gathering", "pace", "config")
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """Where the processes of a run are, and how they treat each other. Read from a TOML file by `Deployment.load`."""
+    """The endpoints of all processes of a run, and their timeouts. Read from a TOML file by `Deployment.load`."""
 
     endpoints: dict[int, str]
     tls: TLS | None = None
@@ -39,7 +39,7 @@ class Deployment:
 
     @classmethod
     def load(cls, path: Path) -> Deployment:
-        """Read a field: endpoints of all processes, certificates, patience."""
+        """Read a deployment: endpoints of all processes, certificates, timeouts."""
         try:
             text = path.read_text(encoding="utf-8")
             given = tomllib.loads(text)
@@ -90,7 +90,7 @@ class Deployment:
         return cls({me: f"tcp/127.0.0.1:{port}" for me, port in enumerate(ports)}, **options)
 
     def written(self) -> str:
-        """As TOML, without what only a file of one's own can say."""
+        """As TOML, without certificates and Zenoh's own configuration."""
         lines = [f"{key} = {getattr(self, key)}" for key in ("patience", "gathering", "pace")]
         return "\n".join([*lines, "[endpoints]", *(f'{me} = "{where}"' for me, where in self.endpoints.items())]) + "\n"
 
@@ -114,7 +114,7 @@ def agent_over_zenoh(
     seed: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Be process `me` of one run of a spec, and write its journal under `out`; started again, it goes on and rejoins."""
+    """Be process `me` of one run of a spec, and write its journal under `out`; started again, it resumes and rejoins."""
     chosen, seed = chosen_run(spec, cell, seed)
     if me not in field.endpoints:
         raise SpecError(f"there are processes 0 to {len(field.endpoints) - 1} in the field; got --me {me}.")
@@ -133,7 +133,7 @@ def agent_over_zenoh(
 
 
 def chosen_run(spec: Spec, cell: int, seed: int | None) -> tuple[Cell, int]:
-    """The one run that processes in the field play."""
+    """The cell and the seed that the processes of a deployment run."""
     if not 0 <= cell < len(spec.cells):
         raise SpecError(
             f"the spec has the cells 0 to {len(spec.cells) - 1} (droculo show lists them); got --cell {cell}."
@@ -148,7 +148,7 @@ def chosen_run(spec: Spec, cell: int, seed: int | None) -> tuple[Cell, int]:
 def sweep_over_zenoh(
     spec: Spec, file: Path, out: Path, processes: int, *, progress: Progress | None = None, command: str | None = None
 ) -> Sweep:
-    """Play what is not in `out` yet with `processes` processes of this machine, one run after the other."""
+    """Run the cells that `out` lacks with `processes` processes of this machine, one run after the other."""
     begin(spec, out, command)
     store = Store(out)
     tell = progress or (lambda done, total, label: None)
@@ -184,7 +184,7 @@ def _launch(file: Path, out: Path, cell: int, seed: int, processes: int, folder:
             )
             log.close()
         failed: list[int] = []
-        while not failed and any(child.poll() is None for child in children):  # one that fails ends them all, at once
+        while not failed and any(child.poll() is None for child in children):  # a failure ends all of them at once
             time.sleep(0.05)
             failed = [me for me, child in enumerate(children) if child.poll() not in (None, 0)]
     finally:
@@ -194,6 +194,6 @@ def _launch(file: Path, out: Path, cell: int, seed: int, processes: int, folder:
     if failed:
         last = (folder / f"process-{failed[0]:05d}.log").read_text(errors="replace").strip().splitlines()
         raise RuntimeError(
-            f"processes {failed} ended with an error. Process {failed[0]} said: {last[-1] if last else 'nothing'} (its words are "
+            f"processes {failed} ended with an error. Process {failed[0]} said: {last[-1] if last else 'nothing'} (its output is "
             f"in {folder})"
         )

@@ -1,7 +1,8 @@
-"""A spec says what to play: problems, networks, algorithms, horizons, thetas and seeds. Lists make a grid."""
+"""A spec says what to run: problems, networks, algorithms, horizons, thetas and seeds. Lists make a grid."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import tomllib
@@ -14,18 +15,19 @@ from typing import Any
 
 from droculo.experiments.catalogue import ALGORITHMS, nearest
 from droculo.experiments.cell import Cell, Choice, NotPossibleError, build, known_options, resolve
+from droculo.experiments.studies import STUDIES
 from droculo.experiments.toml_lines import Lines, plain
 
 #: kinds of things that a spec names, each a table or a list of tables
 KINDS = {"problems": "problem", "networks": "network", "algorithms": "algorithm"}
-KEYS = ("title", *KINDS, "horizons", "thetas", "seeds", "points")
-#: cells that a spec may have; more is likelier a slip than a wish
+KEYS = ("title", *KINDS, "horizons", "thetas", "seeds", "points", "timed")
+#: cells that a spec may have; more are probably a mistake
 MOST_CELLS = 10_000
 POINTS = 40
 #: seeds repeat from here on, and no run has so many rounds
 MOST_NUMBER = 2**32
 
-Mark = tuple[tuple[str | int, ...], Any]  # where a value stands in the spec, and the value
+Mark = tuple[tuple[str | int, ...], Any]  # the place of a value in the spec, and the value
 
 
 class SpecError(ValueError):
@@ -38,14 +40,15 @@ class Spec:
 
     title: str
     text: str
-    folder: Path  # where modules of one's own are looked for
+    folder: Path  # where the user's modules are
     cells: tuple[Cell, ...]
     left_out: tuple[tuple[Cell, str], ...]
+    study: Mapping[str, Any] | None = None  # the options of the study that made the cells, with its name, if one did
 
 
 @dataclass(frozen=True)
 class _Draft:
-    """What is known while a spec is read."""
+    """A spec while it is read."""
 
     name: str  # of the file
     lines: Lines
@@ -83,6 +86,8 @@ def parse(text: str, *, name: str = "the spec", folder: Path = Path()) -> Spec:
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{name} is not TOML: {error}.") from None
     draft = _Draft(name, Lines(text), folder.absolute(), given)
+    if "study" in given:
+        return _of_study(draft, text)
     _check_keys(draft)
     title, points = given.get("title", ""), given.get("points", POINTS)
     if not isinstance(title, str):
@@ -91,9 +96,45 @@ def parse(text: str, *, name: str = "the spec", folder: Path = Path()) -> Spec:
         raise draft.error(
             ("points",), f"points, the recorded times of a run, is a whole number, at least 2; got {points!r}."
         )
+    if not isinstance(given.get("timed", False), bool):
+        raise draft.error(("timed",), f"timed is true or false; got {given['timed']!r}.")
     drawn = _drawn(draft, points)
     cells, left_out = _sorted_out(draft, drawn)
     return Spec(title or name.removesuffix(".toml"), text, draft.folder, tuple(cells), tuple(left_out))
+
+
+def study(name: str, **options: Any) -> Spec:
+    """The spec of one of our studies: `table1`, `compare` or `crossover`.
+
+    >>> len(study("compare", problem="cut", horizon=64).left_out)
+    3
+    """
+    lines = [f"{key} = {json.dumps(value)}" for key, value in {"study": name, **options}.items()]
+    return parse("\n".join(lines) + "\n", name="the spec")
+
+
+def _of_study(draft: _Draft, text: str) -> Spec:
+    """The cells of a study, which its own code makes. A spec names it with its options, and nothing else."""
+    options = dict(draft.given)
+    name = options.pop("study")
+    if name not in STUDIES:
+        raise draft.error(("study",), f"there is no study called {name!r}; {nearest(name, STUDIES)}")
+    try:
+        asked = list(dict.fromkeys(STUDIES[name].cells(**options)))
+    except (TypeError, ValueError) as error:
+        raise draft.error(("study",), f"the study {name!r} is not possible: {error}") from None
+    cells, left_out = [], []
+    for cell in asked:
+        try:
+            if STUDIES[name].partial:
+                build(cell, draft.folder)
+        except NotPossibleError as error:
+            left_out.append((cell, str(error)))
+        else:
+            cells.append(cell)
+    if not cells:
+        raise SpecError(left_out[0][1])
+    return Spec(STUDIES[name].title, text, draft.folder, tuple(cells), tuple(left_out), dict(draft.given))
 
 
 def _whole(value: Any, least: int) -> bool:
@@ -142,7 +183,7 @@ def _seeds(draft: _Draft) -> tuple[int, ...]:
 
 
 def _drawn(draft: _Draft, points: int) -> list[tuple[Cell, list[Mark]]]:
-    """The whole grid, possible or not, each cell with the values of the spec that it is made of."""
+    """The whole grid, possible or not, each cell with the values of the spec that make it."""
     seeds = _seeds(draft)
     horizons = [(h, [(("horizons",), h)]) for h in _numbers(draft, "horizons", 1, "a horizon")]
     parts = {kind: _choices(draft, key, kind) for key, kind in KINDS.items()}
@@ -153,7 +194,7 @@ def _drawn(draft: _Draft, points: int) -> list[tuple[Cell, list[Mark]]]:
     for problem, network, algorithm, horizon in product(
         parts["problem"], parts["network"], parts["algorithm"], horizons
     ):
-        cell = Cell(problem[0], network[0], algorithm[0], horizon[0], seeds, points)
+        cell = Cell(problem[0], network[0], algorithm[0], horizon[0], seeds, points, draft.given.get("timed", False))
         found.append((cell, [*problem[1], *network[1], *algorithm[1], *horizon[1]]))
     return found
 
@@ -182,7 +223,7 @@ def _choices(draft: _Draft, key: str, kind: str) -> list[tuple[Choice, list[Mark
 def _options(
     draft: _Draft, place: tuple[str | int, ...], kind: str, name: Any, given: dict[str, Any]
 ) -> dict[str, tuple[tuple[str | int, ...], list[Any]]]:
-    """Option -> where it stands, and its values."""
+    """Option -> its place, and its values."""
     try:
         make = resolve(kind, name, draft.folder)
         known = known_options(kind, make)
@@ -201,7 +242,7 @@ def _options(
         if not thetas:
             raise draft.error(("thetas",), "thetas is an empty list: give at least one, or leave it out.")
         found["theta"] = (("thetas",), [_value(draft, ("thetas",), theta, {"theta": 0.5}) for theta in thetas])
-    if name in ALGORITHMS and known is not None:  # said or not, they are a part of what is run and of its label
+    if name in ALGORITHMS and known is not None:  # given or not, they belong to the cell and its label
         for option in ("feedback", "theta"):
             if option in known:
                 found.setdefault(option, ((*place, "name"), [known[option]]))
@@ -245,7 +286,7 @@ def _sorted_out(draft: _Draft, drawn: list[tuple[Cell, list[Mark]]]) -> tuple[li
             usable.update(marks)
     blamed = [(error, [mark for mark in marks if mark not in usable]) for _, error, marks in left_out]
     blamed = [(error, useless) for error, useless in blamed if useless]
-    # Best a cell whose reason is about what is of no use; another's may be about what is fine elsewhere.
+    # Prefer a cell whose reason concerns a useless value; other reasons may concern values that other cells can use.
     blamed.sort(key=lambda each: not any(_is_about(each[0], path) for path, _ in each[1]))
     if blamed:
         reason, useless = blamed[0]
@@ -260,12 +301,12 @@ def _sorted_out(draft: _Draft, drawn: list[tuple[Cell, list[Mark]]]) -> tuple[li
 
 
 def _is_about(error: NotPossibleError, path: tuple[str | int, ...]) -> bool:
-    """Whether a value that stands there belongs to the choice that objected."""
+    """True if the value at this place belongs to the choice that is refused."""
     return KINDS.get(str(path[0]), "algorithm") == error.kind
 
 
 def _culprit(marks: list[Mark], error: NotPossibleError) -> tuple[str | int, ...]:
-    """The place to name: that of an option which the reason speaks of, else that of the choice that objected."""
+    """The place to name: that of an option in the reason, else that of the refused choice."""
     about = [path for path, _ in marks if _is_about(error, path)] or [path for path, _ in marks]
     for path in about:
         if path[-1] != "name" and re.search(rf"\b{re.escape(str(path[-1]).removesuffix('s'))}\b", str(error)):

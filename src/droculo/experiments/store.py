@@ -1,4 +1,4 @@
-"""Results on disk: two Parquet files for every cell, written whole or not at all, with a schema that says what it means."""
+"""Results on disk: two Parquet files for every cell, written whole or not at all; the columns are those of `rows`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from droculo.engine.costs import COSTS, COUNTED
 from droculo.expect import extra
-from droculo.experiments.play import Rows
+from droculo.experiments.rows import FLEETING, POINTS, RUNS, Rows
 from droculo.experiments.whole_files import write_whole
 from droculo.plotting import axes, band
 
@@ -21,79 +20,9 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-#: column -> (type, what it means). Costs are those of the average agent.
-RUNS: dict[str, tuple[str, str]] = {
-    "run": ("string", "the name of the cell's files: a digest of what was asked for and of the versions; its seeds share it"),
-    "seed": ("int64", "of the agents' randomness; the adversary's is an option of the problem"),
-    "problem": ("string", "its name and options"),
-    "network": ("string", "its name and options"),
-    "algorithm": ("string", "its name"),
-    "label": ("string", "the algorithm with feedback, theta and options, as tables and legends show it"),
-    "feedback": ("string", "what an agent may ask for"),
-    "theta": ("float64", "the dial between regret and communication; null where a method has none"),
-    "horizon": ("int64", "T, rounds"),
-    "agents": ("int64", "N"),
-    "dim": ("int64", "d, coordinates"),
-    "domain": ("string", "the kind of set"),
-    "case": ("string", "the class of functions: concave, A1, A2, A3, A4 or own"),
-    "alpha": ("float64", "the share of the optimum that regret is measured against"),
-    "mixing_rate": ("float64", "how much disagreement is left after an exchange, at most"),
-    "block": ("int64", "K, slots between two exchanges"),
-    "slot": ("int64", "L, rounds of a slot"),
-    "promised_exponent": ("float64", "regret grows like T to this power, says the theorem; null where none speaks of it"),
-    "promised_by": ("string", "the theorem"),
-    "links": ("list<int64>", "the network's links, both ends of each one after another; null for large networks"),
-    "reward": ("float64", "(1/N) sum over rounds and functions of f(action), mean over agents"),
-    "regret": ("float64", "alpha-regret after T rounds, mean over agents; null where no best fixed point is known"),
-    "regret_worst": ("float64", "that of the worst agent"),
-    "certified": ("float64", "the certificate, an upper bound on alpha-regret, mean over agents; null without gradients"),
-    "certified_worst": ("float64", "that of the worst agent"),
-    "consensus_gap": ("float64", "the largest distance of a last decision to the mean of all"),
-    "best": ("float64", "the reward of the best fixed point over T rounds"),
-    "best_kind": ("string", "exact, certified (proven to within one percent) or found"),
-    "best_gap": ("float64", "how much more the optimum may be, proven; null where nothing is"),
-    "driver": ("string", "what played it: simulator, mpi or zenoh"),
-    "processes": ("int64", "that shared the agents; null in the simulator"),
-    "missed_rounds": ("int64", "of all agents together, in which a dead agent did not play; null in the simulator"),
-    "failed_links": ("int64", "ends of links, over all exchanges, that did not count; null in the simulator"),
-    "disagreements": ("int64", "links, over all exchanges, that counted at one end only; null in the simulator"),
-    "sampled": ("bool", "whether rewards, regret and certificate are estimates from a sample"),
-    **{name: ("float64", about) for name, about in COSTS.items()},
-    "seconds": ("float64", "of all seeds of the cell together, compilation and measures included; differs from run to run"),
-    "spec": ("string", "what was asked for, as JSON"),
-    "droculo": ("string", "version"),
-    "results_version": ("int64", "raised by hand when the same run has other results; null in results made before it was counted"),
-    "jax": ("string", "version"),
-    "numpy": ("string", "version"),
-    "python": ("string", "version"),
-    "platform": ("string", "operating system and processor"),
-    "device": ("string", "what computed it"),
-    "played_at": ("string", "UTC; differs from run to run"),
-}  # fmt: skip
-POINTS: dict[str, tuple[str, str]] = {
-    "run": ("string", "as in runs"),
-    "seed": ("int64", "as in runs"),
-    "round": ("int64", "t: everything here is after so many rounds"),
-    "reward": ("float64", "cumulative, mean over agents"),
-    "regret": ("float64", "cumulative alpha-regret, mean over agents, against the best fixed point of these t rounds if that is known exactly"),
-    "certified": ("float64", "the certificate of the first t rounds, mean over agents"),
-    "consensus_gap": ("float64", "the largest distance of a decision to the mean of all, in round t"),
-    "exchanges": ("float64", "so far, as all costs"),
-    "bytes": ("float64", ""),
-    **{name: ("float64", "known at about 20 times of a run and interpolated" if name == "messages" else "") for name in COUNTED},
-    "queries": ("float64", "gradients or values"),
-    "agent_regret": ("list<float64>", "of every agent; null for large networks"),
-    "agent_certified": ("list<float64>", "of every agent"),
-    "agent_gap": ("list<float64>", "of every agent: the distance of its decision to the mean of all"),
-}  # fmt: skip
-#: columns that were added to the schema after the first results were written
-LATER = ("driver", "processes", "missed_rounds", "failed_links", "disagreements", "results_version")
-#: columns that no two runs share, however alike they are
-FLEETING = ("seconds", "played_at")
-
 
 class StoreError(ValueError):
-    """A folder that holds no results, or files in it that are none."""
+    """A folder or file that holds no results."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +30,13 @@ class Store:
     """A folder of results: `runs/KEY.parquet`, one row for each seed, and `points/KEY.parquet`, one for each recorded time.
 
     A cell is finished when its file in `runs` exists. Files are written under another name, flushed, and renamed; that of
-    `runs` comes last. So whatever happens at whatever moment, a file that has its name is whole.
+    `runs` comes last. So whatever happens at whatever moment, a file under its final name is whole.
     """
 
     folder: Path
 
     def finished(self, key: str) -> bool:
-        """Whether this cell was run and kept."""
+        """True if both files of this cell are there."""
         return all((self.folder / part / f"{key}.parquet").is_file() for part in ("points", "runs"))
 
     def keep(self, key: str, rows: Rows) -> None:
@@ -121,21 +50,24 @@ class Store:
         write_whole(file, buffer.getvalue())
 
     def tidy(self) -> None:
-        """Remove what interrupted writes left behind; not what another process is writing right now."""
+        """Remove the remains of interrupted writes, except those of processes that still run."""
         for part in ("runs", "points", "."):
             for half in (self.folder / part).glob(".*.part"):
                 if not _alive(half.suffixes[-2].lstrip(".") if len(half.suffixes) > 1 else ""):
                     half.unlink(missing_ok=True)
 
     def gather(self, results: Results) -> None:
-        """Write all rows of a sweep to `runs.parquet` and `points.parquet`: what the folder holds of other specs or of
-        other code is not among them."""
+        """Write all rows of a sweep, and no others of the folder, to `runs.parquet` and `points.parquet`."""
         self._write(self.folder / "points.parquet", results.points)
         self._write(self.folder / "runs.parquet", results.runs)
 
     def of_other_code(self) -> dict[str, str]:
-        """What was asked for, as JSON -> the newest files with that, whatever the code that made them."""
+        """Cell as JSON -> the key of its newest rows, whatever the version and code that made them."""
+        gathered = self.folder / "runs.parquet"
         found: dict[str, str] = {}
+        if gathered.is_file():
+            kept = _arrow("pyarrow.parquet").read_table(gathered, columns=["spec", "run"])
+            found = dict(zip(kept.column("spec").to_pylist(), kept.column("run").to_pylist(), strict=True))
         for file in sorted((self.folder / "runs").glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns):
             if self.finished(file.stem):
                 (asked, *_) = self.read("runs", [file.stem]).column("spec").to_pylist()
@@ -143,23 +75,38 @@ class Store:
         return found
 
     def read(self, part: str, keys: list[str]) -> pyarrow.Table:
-        """The rows of these cells, in this order."""
+        """The rows of these cells, in this order: from their own files, or from the gathered one."""
         schema = RUNS if part == "runs" else POINTS
-        tables = []
-        for key in keys:
-            file = self.folder / part / f"{key}.parquet"
-            try:
-                found = _with_later(_arrow("pyarrow.parquet").read_table(file), schema)
-                tables.append(found.select(list(schema)))
-            except FileNotFoundError:
-                raise StoreError(f"{file} is missing: droculo resume {self.folder} plays what is not there.") from None
-            except (OSError, ValueError, KeyError) as error:
-                raise StoreError(
-                    f"{file} is damaged or was written by something else ({str(error).splitlines()[0]}). Delete it, and "
-                    f"play it again with: droculo resume {self.folder}"
-                ) from None
+        gathered = self._gathered(part, keys)
+        tables = [gathered[key] if key in gathered else self._read(part, key) for key in keys]
+        return _arrow("pyarrow").concat_tables(tables) if tables else table(schema, [])
+
+    def _read(self, part: str, key: str) -> pyarrow.Table:
+        file = self.folder / part / f"{key}.parquet"
+        try:
+            return _complete(_arrow("pyarrow.parquet").read_table(file), part)
+        except FileNotFoundError:
+            raise StoreError(f"{file} is missing: droculo resume {self.folder} plays its cell.") from None
+        except (OSError, ValueError, KeyError) as error:
+            raise StoreError(
+                f"{file} is damaged or not a file of results ({str(error).splitlines()[0]}). Delete it, and "
+                f"play its cell again with: droculo resume {self.folder}"
+            ) from None
+
+    def _gathered(self, part: str, keys: list[str]) -> dict[str, pyarrow.Table]:
+        """Of the cells without files, the rows in the gathered file: a folder of two files is enough to be shown."""
+        lacking = {key for key in keys if not self.finished(key)}
+        file = self.folder / f"{part}.parquet"
+        if not lacking or not (self.folder / "runs.parquet").is_file() or not file.is_file():
+            return {}
+        known = set(_arrow("pyarrow.parquet").read_table(self.folder / "runs.parquet", columns=["run"])[0].to_pylist())
+        kept = _complete(_arrow("pyarrow.parquet").read_table(file), part)
+        places: dict[str, list[int]] = {key: [] for key in lacking & known}
+        for place, run in enumerate(kept.column("run").to_pylist()):
+            if run in places:
+                places[run].append(place)
         arrow = _arrow("pyarrow")
-        return arrow.concat_tables(tables) if tables else table(schema, [])
+        return {key: kept.take(arrow.array(where, arrow.int64())) for key, where in places.items()}
 
 
 @dataclass(frozen=True)
@@ -209,18 +156,19 @@ class Results:
         return runs, self.points.sort_by(order)
 
 
-def _with_later(found: pyarrow.Table, schema: dict[str, tuple[str, str]]) -> pyarrow.Table:
-    """What was written before a column was thought of has nulls there."""
+def _complete(found: pyarrow.Table, part: str) -> pyarrow.Table:
+    """With nulls in the columns that older files lack."""
+    schema = RUNS if part == "runs" else POINTS
     like = table(schema, []).schema
-    for name in LATER:
-        if name in schema and name not in found.column_names:
+    for name in schema:
+        if name not in found.column_names and name not in ("run", "seed"):
             field = like.field(name)
             found = found.append_column(field, _arrow("pyarrow").nulls(len(found), field.type))
-    return found
+    return found.select(list(schema)).cast(like)
 
 
 def _alive(pid: str) -> bool:
-    """Whether a process of this number runs. Elsewhere than on POSIX nobody is asked: a signal might end it."""
+    """True if a process with this number runs. Only POSIX can tell: elsewhere, a signal might end it."""
     if os.name != "posix" or not pid.isdecimal():
         return False
     try:
@@ -237,7 +185,7 @@ def _arrow(module: str) -> Any:
 
 
 def table(schema: dict[str, tuple[str, str]], rows: list[dict[str, Any]]) -> pyarrow.Table:
-    """Rows as an Arrow table; what a column means goes with it."""
+    """Rows as an Arrow table; the metadata of a column say what it means."""
     arrow = _arrow("pyarrow")
     kinds = {
         "string": arrow.string(), "int64": arrow.int64(), "float64": arrow.float64(), "bool": arrow.bool_(),

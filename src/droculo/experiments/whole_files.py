@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that exist whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_whole(file: Path, content: bytes | str) -> None:
-    """Write under another name, flush to the disk, rename: whatever happens, a file that has its name is whole."""
+    """Write under another name, flush to the disk, rename: a file under its final name is always whole."""
     file.parent.mkdir(parents=True, exist_ok=True)
     half = file.with_name(f".{file.name}.{os.getpid()}.part")
     with half.open("wb") as out:

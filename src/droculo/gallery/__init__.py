@@ -11,7 +11,6 @@ from droculo.gallery import (
     revenue,
     sensors,
 )
-from droculo.gallery.page import Result, index, page, picture, play, write
 from droculo.gallery.story import Story
 
 #: by the name of the page
@@ -31,4 +30,4 @@ STORIES: dict[str, Story] = {
     "nqp": quadratic.STORY,
 }
 
-__all__ = ["STORIES", "Result", "Story", "index", "page", "picture", "play", "write"]
+__all__ = ["STORIES", "Story"]

@@ -28,12 +28,12 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         T = result.run.horizon
         print(
-            f"{name}: {result.earned.mean():.4g} a round, best fixed {result.best.total / T:.4g} ({result.best.kind}), "
-            f"at the start {result.start_earned.mean():.4g}; {result.seconds:.0f} s -> {given.out / name}.md",
+            f"{name}: {result.earned.mean():.4g} a round, best fixed {result.row['best'] / T:.4g} ({result.row['best_kind']}), "
+            f"at the start {result.start_earned.mean():.4g}; {result.row['seconds']:.0f} s -> {given.out / name}.md",
             flush=True,
         )
     if not given.names:
-        (given.out / "README.md").write_text(index(STORIES))
+        index(STORIES).write(given.out, "README")
     return 0
 
 

@@ -7,14 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from droculo import feedback, networks
-from droculo.algorithms import Scales
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story
+from droculo.gallery.story import Story, cell
 from droculo.precision import double
 from droculo.problems import Problem
-from droculo.problems.applications.feeder import Reconfiguration, TieLines
-from droculo.problems.applications.feeder_data import AREA_NAMES, BARAN_WU, QUARTER_HOURS, area_graph
+from droculo.problems.applications.feeder import Reconfiguration
+from droculo.problems.applications.feeder_data import AREA_NAMES, BARAN_WU, QUARTER_HOURS
 
 _AREAS = (
     f"The controllers of the {len(AREA_NAMES)} areas of the feeder ({', '.join(AREA_NAMES)}). All know the lines and the "
@@ -102,12 +100,7 @@ STORY = Story(
     ),
     source=_SOURCE,
     unit="kW of loss saved",
-    problem=lambda: TieLines(budget_size=1.0),
-    network=lambda: networks.from_graph(area_graph()),
-    feedback=feedback.full_information,
-    horizon=20 * QUARTER_HOURS,
-    theta=0.75,
-    scales=Scales(step=10.0, tolerance=0.05),
+    cell=cell("feeder", "feeder-areas", "full-information", 20 * QUARTER_HOURS, theta=0.75, step=10.0, tolerance=0.05),
     draw=_draw_ties,
     window=QUARTER_HOURS,
     caption="How far each tie line is closed; the band spans the six controllers.",
@@ -135,12 +128,9 @@ TREES = Story(
     ),
     source=_SOURCE,
     unit="kW of loss saved against the feeder as built",
-    problem=Reconfiguration,
-    network=lambda: networks.from_graph(area_graph()),
-    feedback=feedback.semi_bandit,
-    horizon=10 * QUARTER_HOURS,
-    theta=0.7,
-    scales=Scales(step=3000.0, tolerance=0.003),
+    cell=cell(
+        "feeder-trees", "feeder-areas", "semi-bandit", 10 * QUARTER_HOURS, theta=0.7, step=3000.0, tolerance=0.003
+    ),
     draw=_draw_trees,
     window=QUARTER_HOURS,
     caption=(

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from droculo import feedback, networks
-from droculo.algorithms import Scales
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story
+from droculo.gallery.story import Story, cell
 from droculo.problems import Problem
 from droculo.problems.applications.social import Influence
 
 
 def draw(ax: Any, problem: Problem, run: Trajectory) -> None:
-    """CostCurve by event in the last round, next to the best fixed choice."""
+    """Spending by event in the last round, next to the best fixed choice."""
     assert isinstance(problem, Influence)
     spending = run.actions[-1]
     events = np.arange(spending.shape[1])
@@ -43,13 +41,8 @@ STORY = Story(
     source="The Davis graph of 18 women and the 14 events they attended (NetworkX), with random chances of being "
     "reached. The model is that of Alon, Gamzu and Tennenholtz (2012).",
     unit="sales per shop and week",
-    problem=lambda: Influence.davis(agents=6),
-    network=lambda: networks.from_graph(networks.ring(6)),
-    feedback=feedback.two_point,
-    horizon=2000,
-    theta=0.6,
-    scales=Scales(step=20.0, tolerance=0.05),
+    cell=cell("influence", "ring", "two-point", 2000, theta=0.6, step=20.0, tolerance=0.05),
     draw=draw,
-    caption="CostCurve by event at the end, next to the best three events in hindsight. The shops compare their sales "
+    caption="Spending by event at the end, next to the best three events in hindsight. The shops compare their sales "
     "under two plans a week; no gradient is ever asked for.",
 )

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from droculo import feedback, networks
-from droculo.algorithms import Scales
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story
+from droculo.gallery.story import Story, cell
 from droculo.problems import Problem
 from droculo.problems.applications.inventory import Inventory
 
@@ -46,12 +44,7 @@ STORY = Story(
     source="Poisson samples stand in for records; `Inventory.from_demands` takes your own. Every observation is "
     "spread evenly over an interval of four units, which makes the profit smooth.",
     unit="profit per warehouse and week",
-    problem=lambda: Inventory.random(agents=6, products=8, supplies=10, seed=0),
-    network=lambda: networks.from_graph(networks.ring(6)),
-    feedback=feedback.semi_bandit,
-    horizon=1000,
-    theta=0.6,
-    scales=Scales(step=1.5, tolerance=0.05),
+    cell=cell("inventory", "ring", "semi-bandit", 1000, theta=0.6, step=1.5, tolerance=0.05),
     draw=draw,
     caption="Observed weekly demand over all warehouses and seasons (boxes: the middle half), and the stock before "
     "and after learning. The stock moves towards the demand as far as mixed pallets, and four of them, allow; "

@@ -8,10 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from droculo import feedback, networks
-from droculo.algorithms import Scales
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story
+from droculo.gallery.story import Story, cell
 from droculo.problems import Problem
 from droculo.problems.applications.mean_field import MeanField
 
@@ -52,12 +50,7 @@ STORY = Story(
     "down-closed. $\\alpha = 1/e$.",
     source="Utilities of our own making; the model and its ELBO after Bian, Buhmann and Krause (ICML 2019).",
     unit="ELBO (nats)",
-    problem=MeanField.synthetic,
-    network=lambda: networks.from_graph(networks.ring(6)),
-    feedback=feedback.full_information,
-    horizon=1500,
-    theta=0.7,
-    scales=Scales(step=2.0, tolerance=0.05),
+    cell=cell("mean-field", "ring", "full-information", 1500, theta=0.7, step=2.0, tolerance=0.05),
     draw=_draw,
     caption="The chances that the sites agree on, against the best product distribution (coordinate ascent from ten "
     "starts) and the exact posterior (all 1024 sets). Case A4 promises a share of the optimum, not the optimum: the sites "
@@ -65,16 +58,23 @@ STORY = Story(
 )
 
 
-def _weak() -> MeanField:
-    return MeanField.synthetic(strength=1.4, cost=1.5, case="concave")
-
-
 WEAK = replace(
     STORY,
     title="Mean-field inference, weak model",
     case="Concave. Where utilities are small against the entropy the ELBO is concave: the Hessian of $F$ is at most 4 in "
     "norm, and the entropies bend down by at least 4. $\\alpha = 1$, and the action is the decision itself.",
-    problem=_weak,
+    cell=cell(
+        "mean-field",
+        "ring",
+        "full-information",
+        1500,
+        theta=0.7,
+        step=2.0,
+        tolerance=0.05,
+        strength=1.4,
+        cost=1.5,
+        case="concave",
+    ),
     caption="The chances that the sites agree on are those of the best product distribution, which for a weak model is "
     "close to the exact posterior.",
 )

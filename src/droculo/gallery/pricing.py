@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from droculo import feedback, networks
-from droculo.algorithms import Scales
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story
+from droculo.gallery.story import Story, cell
 from droculo.problems import Problem
 from droculo.problems.applications.pricing import Pricing
 
@@ -53,12 +51,7 @@ STORY = Story(
     source="Linear demand of substitutes with random coefficients. In prices instead of quantities the same revenue "
     "is supermodular, and none of the cases would hold.",
     unit="revenue per store and week",
-    problem=lambda: Pricing.random(stores=8, products=12, seed=0),
-    network=lambda: networks.from_graph(networks.ring(8)),
-    feedback=feedback.full_information,
-    horizon=1500,
-    theta=0.6,
-    scales=Scales(step=2.0, tolerance=0.05),
+    cell=cell("pricing", "ring", "full-information", 1500, theta=0.6, step=2.0, tolerance=0.05),
     draw=draw,
     caption="What the stores offer at the start and at the end, and the prices that follow. The leading brand is held "
     "back altogether: every unit of it would lower the prices of all other products.",

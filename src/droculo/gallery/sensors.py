@@ -6,21 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from droculo.algorithms import Scales
 from droculo.engine import Trajectory
-from droculo.feedback import full_information
-from droculo.gallery.story import Story
-from droculo.networks import from_graph, ring
+from droculo.gallery.story import Story, cell
 from droculo.problems.adversaries import PeriodicWeights
-from droculo.problems.applications.sensors import LogDetSensors, MutualInformation, random_fields
+from droculo.problems.applications.sensors import MutualInformation, random_fields
 from droculo.problems.multilinear import all_masks
 from droculo.problems.rounding import pipage
 
 TEAMS, SENSORS = 8, 4
-
-
-def information_gain() -> LogDetSensors:
-    return LogDetSensors.random(agents=TEAMS, sites=16, budget=SENSORS, seed=0)
 
 
 def mutual_information() -> MutualInformation:
@@ -69,12 +62,7 @@ STORY = Story(
     source="Synthetic Gaussian fields around two sources. The criterion: Krause, Singh and Guestrin (JMLR 2008); its "
     "extension to fractions: Gillenwater, Kulesza and Taskar (NIPS 2012).",
     unit="information (nats a day)",
-    problem=information_gain,
-    network=lambda: from_graph(ring(TEAMS)),
-    feedback=full_information,
-    horizon=2000,
-    theta=0.5,
-    scales=Scales(step=3.0, tolerance=0.05),
+    cell=cell("sensors", "ring", "full-information", 2000, theta=0.5, step=3.0, tolerance=0.05),
     draw=draw,
     caption="Size: the share $x_j$ that the agents agreed on. Colour: what the site is worth alone. Circles: four actual "
     "sensors, from pipage rounding. Neighbours tell nearly the same, so the best sensors are not simply the best sites. "
@@ -93,12 +81,15 @@ MUTUAL = Story(
     "sites and for all of them. Its multilinear extension, from a table of all 4096 sets, is DR-submodular.",
     source="Synthetic Gaussian fields around two sources. The criterion: Krause, Singh and Guestrin (JMLR 2008).",
     unit="mutual information (nats a day)",
-    problem=mutual_information,
-    network=lambda: from_graph(ring(TEAMS)),
-    feedback=full_information,
-    horizon=2000,
-    theta=0.5,
-    scales=Scales(step=6.0, tolerance=0.05),
+    cell=cell(
+        "droculo.gallery.sensors:mutual_information",
+        "ring",
+        "full-information",
+        2000,
+        theta=0.5,
+        step=6.0,
+        tolerance=0.05,
+    ),
     draw=draw,
     caption="Size: the decision $x_j$; circles: four actual sensors, from pipage rounding of $x$. The agents play "
     "$1 - e^{-x}$, at most 63 % of a sensor per site, as case A4 asks: their rewards stay below the best set's, though "

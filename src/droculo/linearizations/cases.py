@@ -211,7 +211,7 @@ def _check_gamma(gamma: float) -> None:
         raise ValueError(f"gamma-weak up-concavity means 0 < gamma <= 1; got gamma={gamma}.")
 
 
-def check_unit_box(domain: Set, who: str) -> None:
+def check_unit_box(domain: Set, case: str) -> None:
     """The two oracle directions per coordinate that bound the set, against [0, 1]."""
     with double():
         axes = jnp.eye(domain.dim)
@@ -219,6 +219,6 @@ def check_unit_box(domain: Set, who: str) -> None:
         lowest = float(jnp.min(jax.vmap(lambda e: domain.argmax(-e) @ e)(axes)))
     if lowest < -1e-9 or highest > 1 + 1e-9:
         raise ValueError(
-            f"{who} lives in the unit box [0, 1]^d; the set reaches from {lowest:g} to {highest:g}. "
+            f"{case} lives in the unit box [0, 1]^d; the set reaches from {lowest:g} to {highest:g}. "
             "Rescale the decision, for example with droculo.sets.scaled."
         )

@@ -1,4 +1,4 @@
-"""How far agents are apart, and whether everybody stayed inside."""
+"""Disagreement between agents, and the number of infeasible points."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from droculo.algorithms.contract import slack
 from droculo.engine import History
 from droculo.precision import double
 from droculo.sets import Set
+from droculo.sets.membership import slack
 
 
 def consensus_gap(plays: History) -> NDArray[np.float64]:

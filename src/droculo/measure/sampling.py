@@ -20,7 +20,7 @@ class Sample:
     """Regret compares every agent with every agent's function in every round: N^2 T evaluations. This thins them.
 
     `agents` of the N are measured; for each of `rounds` rounds the network's average is taken over `functions` of the
-    N functions, drawn anew. What is drawn at random without replacement gives an unbiased estimate, and its standard
+    N functions, drawn independently for every round. What is drawn at random without replacement gives an unbiased estimate, and its standard
     error is reported beside it. Where a number is at least what there is, nothing is left out.
     """
 
@@ -59,7 +59,7 @@ class Drawn:
 
 
 def check(problem: Problem, plays: History) -> None:
-    """Whether these plays can be of this problem: JAX would answer for an agent or a coordinate that does not exist."""
+    """Refuse plays of another problem: JAX would answer for an agent or a coordinate that does not exist."""
     check_agents(problem, plays.agents)
     if plays.actions.shape[-1] != problem.set.dim:
         raise ValueError(

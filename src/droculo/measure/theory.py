@@ -137,6 +137,6 @@ def _theorem_1(
     alone = 2 * R**2 / eta + 18 * eps * T / (eta * K) + 7 * eta * T * K * G**2 + 13 * T * G * root
     together = mixing * (12 * eps * T / (eta * K) + 9 * eta * T * K * G**2 + 12 * T * G * root)
     apart = 3 * math.sqrt(2 * eps) + math.sqrt(3) * mixing * (3 * eta * K * G + 2 * root)
-    if N == 1:  # nobody to disagree with: the third line is zero
+    if N == 1:  # one agent cannot disagree: the third line is zero
         return beta * (alone + together)
     return beta * (alone + together + T * (G + 2 * L1 * R) * (math.sqrt(N) + 1) * apart)

@@ -1,4 +1,4 @@
-"""Who talks to whom: graphs with the agents 0..N-1 as nodes, ready for `from_graph`."""
+"""Communication graphs with the agents 0..N-1 as nodes, ready for `from_graph`."""
 
 from __future__ import annotations
 

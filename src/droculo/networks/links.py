@@ -54,7 +54,7 @@ class Links(eqx.Module):
         def hear(total: Array, one: tuple[Array, Array]) -> tuple[Array, None]:
             return total + one[0] * (values[one[1]] - values), None
 
-        # One neighbour of everybody at a time: an (N, D, ...) array of all of them at once is 4 to 13 times slower.
+        # One neighbour of all agents at a time: an (N, D, ...) array of all of them at once is 4 to 13 times slower.
         slots = jnp.moveaxis(share, 1, 0), jnp.asarray(self.neighbours).T
         return values + jax.lax.scan(hear, jnp.zeros_like(values), slots, unroll=UNROLL)[0]
 

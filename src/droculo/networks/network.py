@@ -85,7 +85,7 @@ class Network(eqx.Module):
 
 
 class Fixed(Network):
-    """The same links and weights in every exchange; they must connect everybody.
+    """The same links and weights in every exchange; they must connect all agents.
 
     >>> from droculo.networks import lazy, metropolis, ring
     >>> network = Fixed(lazy(metropolis(ring(4))))

@@ -20,7 +20,7 @@ DENSE_UP_TO = 2000
 
 
 def need_averaging(weights: Weights) -> None:
-    """Raise unless A^t tends to the averaging matrix: the links connect everybody and no eigenvalue is -1."""
+    """Raise unless A^t tends to the averaging matrix: the links connect all agents and no eigenvalue is -1."""
     count = components(weights.n_agents, weights.ends)
     if count > 1:
         raise ValueError(
@@ -34,7 +34,7 @@ def need_no_swap(weights: Weights) -> None:
     """Raise if -1 is an eigenvalue: two groups would swap their values for ever.
 
     In the double cover (two copies of every agent, each link leading to the other copy) a component falls in two
-    exactly when it is bipartite and nobody in it keeps anything, which is when it has the eigenvalue -1.
+    exactly when it is bipartite and no agent in it keeps a share of its own value, which is when it has the eigenvalue -1.
     """
     n, (i, j) = weights.n_agents, weights.ends.T
     keepers = np.flatnonzero(weights.self_weights > 1e-12)

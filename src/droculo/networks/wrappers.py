@@ -20,7 +20,7 @@ from droculo.networks.weights import Vector, Weights
 class TimeVarying(Network):
     """Several sets of links in turn: exchange k uses part k mod K.
 
-    A part may leave agents unconnected, but the parts together must connect everybody, and no part may only swap
+    A part may leave agents unconnected, but the parts together must connect all agents, and no part may only swap
     values between two groups (eigenvalue -1); every cycle then shrinks disagreement.
 
     >>> from droculo.networks import Edges, metropolis

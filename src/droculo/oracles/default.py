@@ -20,6 +20,6 @@ def default_oracle(domain: Set) -> InfeasibleProjection:
 
     >>> from droculo import sets
     >>> default_oracle(sets.Simplex(3))
-    ActiveSet(size=None, limit=10000000)
+    ActiveSet()
     """
     return ActiveSet()

@@ -64,9 +64,9 @@ class Constant(Adversary):
 
 
 class IIDWeights(Adversary):
-    """Every round anew, uniform between `lowest` and `highest`, independent over rounds, agents and entries.
+    """New in every round: uniform between `lowest` and `highest`, independent over rounds, agents and entries.
 
-    The draw is a function of (seed, agent, round), so that whoever asks again hears the same. Its 32 random bits do
+    The draw is a function of (seed, agent, round), so that the same question has the same answer. Its 32 random bits do
     not depend on the precision of the run.
     """
 
@@ -158,10 +158,10 @@ class Switching(Adversary):
 
     @classmethod
     def against_a_follower(cls, first: ArrayLike, second: ArrayLike, *, every: int) -> "Switching":
-        """Two tables in turn, opened by a phase that leans to the first by half as much: whoever leads is about to lose.
+        """Two tables in turn, opened by a phase that leans to the first by half as much: the leading table is always about to lose.
 
         At the end of every phase the table just played leads, both in sum (by half a phase) and in the last phase; then
-        comes the other. So who moves once in `every` rounds, to the leader of all rounds or to that of the last block,
+        comes the other. So an agent that moves once in `every` rounds, to the leader of all rounds or of the last block,
         earns least in every phase. Set `every` to the algorithm's block.
         """
         one, other = _table(first), _table(second)

@@ -79,7 +79,7 @@ class Problem(eqx.Module):
 
     @property
     def differentiable(self) -> bool:
-        """Whether `gradient` can be asked for; a black box may have values only."""
+        """True if `gradient` can be asked for; a black box may have values only."""
         return True
 
     @property

@@ -113,16 +113,16 @@ def _one_step(a: Vector, b: Vector, uniform: Vector) -> tuple[Vector, Vector]:
     return np.where(rises, after_up[0], after_down[0]), np.where(rises, after_up[1], after_down[1])
 
 
-def whole_partition(set: Set, who: str) -> PartitionMatroid:
+def whole_partition(set: Set, function: str) -> PartitionMatroid:
     """The set itself, if it is a partition matroid with whole capacities."""
     if not isinstance(set, PartitionMatroid):
         raise ValueError(
-            f"{who} works in budgets and partition matroids; got {type(set).__name__}. "
+            f"{function} works in budgets and partition matroids; got {type(set).__name__}. "
             "Pass sets.budget, sets.fixed_budget or sets.PartitionMatroid."
         )
     if np.any(set.capacities != np.round(set.capacities)):
         raise ValueError(
-            f"{who} needs whole capacities, as the corners of the set are not sets otherwise; got "
+            f"{function} needs whole capacities, as the corners of the set are not sets otherwise; got "
             f"{set.capacities.tolist()}."
         )
     return set

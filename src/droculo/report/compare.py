@@ -1,114 +1,120 @@
-"""The page of a comparison: what every method was worth and what it cost."""
+"""The page of a comparison: regret and costs of every method on one problem."""
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import version
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from droculo.experiments.compare import Comparison, Outcome
-from droculo.report.figures import COLOURS, Panel, Series, draw
-from droculo.report.markdown import number, table
+from droculo.engine.costs import COUNTED, LABELS
+from droculo.experiments import Sweep
+from droculo.report.figure import COLOURS, Figure, Panel, Series
+from droculo.report.page import Page, Picture, made_by
+from droculo.report.summary import Row, RunRows, mean, method, queries
+from droculo.report.table import Table, number
 
-#: what a reading calls it -> what the page calls it
-COSTS = {
-    "exchanges": "exchanges",
-    "bytes": "bytes",
-    "loo_calls": "LOO calls",
-    "queries": "queries",
-    "seconds": "seconds",
-}
+#: the costs that regret is drawn against
+AGAINST = ("exchanges", "bytes", "loo_calls", "queries")
 
 
-def write_compare(found: Comparison, out: Path, command: str) -> str:
-    """Write compare.md, which names the command that made it, compare.svg and compare-reward.svg; return the page."""
-    out.mkdir(parents=True, exist_ok=True)
-    page = _page(found, command)
-    (out / "compare.md").write_text(page)
-    regret, reward = {o.name: o.regret for o in found.outcomes}, {o.name: o.reward for o in found.outcomes}
-    draw(out / "compare.svg", "alpha-regret a round", _panels(found, regret, "alpha-regret a round"), one_legend=True)
-    draw(out / "compare-reward.svg", "Reward a round", _panels(found, reward, "reward a round"), one_legend=True)
-    return page
+class _Method:
+    """One method: its runs, and the recorded times of all of them."""
+
+    def __init__(self, runs: Sequence[Row], points: Sequence[Row]):
+        self.name, self.runs = method(runs[0]), runs
+        self.times = np.array(sorted({point["round"] for point in points}))
+        self._points = points
+
+    def curve(self, column: str) -> np.ndarray:
+        """The mean over seeds at every time."""
+        found: dict[int, list[float]] = {}
+        for point in self._points:
+            found.setdefault(point["round"], []).append(point[column])
+        return np.array([np.mean(found[t]) for t in self.times])
+
+    @property
+    def seconds(self) -> float:
+        return float(np.mean([seconds for row in self.runs for seconds in row["timings"]]))
 
 
-def made_by(command: str) -> str:
-    """The line under a page's title.
-
-    >>> made_by("droculo compare").split(" (")[0]
-    'Made by `droculo compare`'
-    """
-    return (
-        f"Made by `{command}` (droculo {version('droculo')}, JAX {version('jax')}, Python {platform.python_version()})."
-    )
-
-
-def _page(found: Comparison, command: str) -> str:
-    T = found.horizon
-    return f"""# Methods head to head
-
-{made_by(command)}
-
-{found.problem} on {found.domain} (case {found.case}, alpha = {found.alpha:.3g}): {found.agents} agents, {found.dim} \
-coordinates, {T} rounds; a network of {found.links} links with mixing rate {found.mixing_rate:.3g}. All methods meet the same \
-adversary and have the same seeds ({", ".join(map(str, found.seeds))}). The best fixed point earns {number(found.best)} a round.
-
-{_table(found)}
-
-Means over agents and seeds. The certified regret is an upper bound on alpha-regret that needs no optimum; a negative \
-alpha-regret means more than alpha times the best. Exchanges, bytes, calls and queries are an agent's, over all rounds; seconds \
-are the whole run's, all agents in one process with every round recorded, after a first run that compiled it and is not counted.
-
-{_left_out(found)}
-
-![alpha-regret a round](compare.svg)
-
-![Reward a round](compare-reward.svg)
-
-A curve's point at t is the mean over the first t of T = {T} rounds. Its cost is taken as the total times t/T: for exchanges, bytes and \
-queries that is exact up to a block, for LOO calls and seconds it is an average. Curves begin with the first whole unit, and who spends nothing of a kind is left \
-out of that panel.
-"""
+def write_compare(sweep: Sweep, out: Path, command: str) -> str:
+    """Write compare.md and its figures; return the page. `command`: the command that made them."""
+    rows = RunRows(sweep)
+    points: dict[str, list[Row]] = {}
+    for point in sweep.results.points.to_pylist():
+        points.setdefault(point["run"], []).append(point)
+    found = [_Method(runs, points[runs[0]["run"]]) for runs in (rows.of([cell]) for cell in sweep.spec.cells) if runs]
+    panels = {name: _panels(found, name, f"{name} a round") for name in ("alpha-regret", "reward")}
+    about = rows.all[0]
+    parts: list[str | Table | Picture] = [
+        made_by(command, rows.all),
+        f"{about['problem']} on {about['domain']} (case {about['case']}, alpha = {about['alpha']:.3g}): {about['agents']} "
+        f"agents, {about['dim']} coordinates, {about['horizon']} rounds; a network of {len(about['links']) // 2} links with "
+        f"mixing rate {about['mixing_rate']:.3g}. All methods meet the same adversary and have the same seeds "
+        f"({', '.join(str(row['seed']) for row in found[0].runs)}). The best fixed point earns "
+        f"{number(about['best'] / about['horizon'])} a round.",
+        _table(found),
+        "Means over agents and seeds. The certified regret is an upper bound on alpha-regret that needs no optimum; a negative "
+        "alpha-regret means more than alpha times the best. Exchanges, bytes, calls and queries are those of an agent, over all "
+        "rounds; seconds are those of the whole run, all agents in one process with every round recorded, after a first run "
+        "that compiled it and is not counted.",
+        _left_out(sweep),
+        Picture(
+            "compare.svg",
+            Figure(panels["alpha-regret"], "alpha-regret a round", one_legend=True),
+            "alpha-regret a round",
+        ),
+        Picture("compare-reward.svg", Figure(panels["reward"], "Reward a round", one_legend=True), "Reward a round"),
+        "The point of a curve at t is the mean over the first t rounds. Costs are those of the average agent until then; seconds "
+        "are taken as the total times t/T. Curves begin with the first whole unit, and methods without any cost of a kind are "
+        "left out of its panel.",
+    ]
+    return Page("Methods head to head", parts).write(out, "compare")
 
 
-def _table(found: Comparison) -> str:
-    head = [
-        "method", "certified regret a round", "alpha-regret a round", "reward over the best", "exchanges", "bytes", "LOO calls",
-        "projections", "separations", "queries", "seconds",
-    ]  # fmt: skip
-    rows = [
-        [
-            o.name, o.mean("certified") / found.horizon, o.mean("regret") / found.horizon, o.mean("ratio"), o.mean("exchanges"),
-            o.mean("bytes"), *(o.mean(what) or None for what in ("loo_calls", "projections", "separations")),
-            o.mean("queries"), o.mean("seconds"),
+def _table(found: Sequence[_Method]) -> Table:
+    rows: list[list[Any]] = []
+    counted = [name for name in COUNTED if name != "messages"]
+    for m in found:
+        T = m.runs[0]["horizon"]
+        regrets = [
+            value if value is None else value / T for value in (mean(m.runs, "certified"), mean(m.runs, "regret"))
         ]
-        for o in found.outcomes
+        ratio = float(np.mean([row["reward"] / row["best"] for row in m.runs]))
+        costs = [mean(m.runs, "exchanges"), mean(m.runs, "bytes"), *(mean(m.runs, name) or None for name in counted)]
+        rows.append([m.name, *regrets, ratio, *costs, float(np.mean([queries(row) for row in m.runs])), m.seconds])
+    head = [
+        "method", "certified regret a round", "alpha-regret a round", "reward over the best", "exchanges", "bytes",
+        *(LABELS[name] for name in counted), "queries", "seconds",
     ]  # fmt: skip
-    return table(head, rows)
+    return Table(head, rows).without_empty()
 
 
-def _left_out(found: Comparison) -> str:
-    if not found.left_out:
+def _left_out(sweep: Sweep) -> str:
+    if not sweep.spec.left_out:
         return "All methods are applicable."
-    return "Not applicable:\n\n" + "\n".join(f"- {name}: {reason}" for name, reason in found.left_out.items())
+    return "Not applicable:\n\n" + "\n".join(f"- {reason}" for _, reason in sweep.spec.left_out)
 
 
-def _panels(found: Comparison, curves: dict[str, NDArray[np.float64]], up: str) -> list[Panel]:
+def _panels(found: Sequence[_Method], what: str, up: str) -> list[Panel]:
     """Against the rounds and against each cost. Every method looks the same in all of them."""
+    heights = {"alpha-regret": "regret"}.get(what, what)
 
-    def series(number: int, outcome: Outcome, total: float, least: float) -> Series:
-        colour, line = COLOURS[number % len(COLOURS)], "-" if number < len(COLOURS) else "--"
-        cost, height = total * found.times / found.horizon, curves[outcome.name] / found.times
+    def series(place: int, m: _Method, cost: np.ndarray, least: float) -> Series:
+        colour, line = COLOURS[place % len(COLOURS)], "-" if place < len(COLOURS) else "--"
         begun = cost >= least  # half an exchange is none
-        return Series(outcome.name, cost[begun], height[begun], style=line, colour=colour)
+        return Series(m.name, cost[begun], (m.curve(heights) / m.times)[begun], style=line, colour=colour)
 
-    def panel(across: str, totals: list[float]) -> Panel:
-        least = 0 if across == "seconds" else 1
-        pairs = enumerate(zip(found.outcomes, totals, strict=True))
-        shown = [series(n, outcome, total, least) for n, (outcome, total) in pairs if total >= least]
+    def panel(across: str, costs: Sequence[np.ndarray], least: float = 1.0) -> Panel:
+        pairs = enumerate(zip(found, costs, strict=True))
+        shown = [series(place, m, cost, least) for place, (m, cost) in pairs if np.any(cost >= least)]
         return Panel(f"against {across}", across, up, shown, logarithmic=(True, False))
 
-    rounds = panel("rounds", [found.horizon for _ in found.outcomes])
-    return [rounds, *(panel(name, [o.mean(what) for o in found.outcomes]) for what, name in COSTS.items())]
+    labels = {"queries": "queries", **LABELS}
+    return [
+        panel("rounds", [m.times for m in found]),
+        *(panel(labels[name], [m.curve(name) for m in found]) for name in AGAINST),
+        panel("seconds", [m.seconds * m.times / m.times[-1] for m in found], 0.0),
+    ]

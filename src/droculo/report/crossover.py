@@ -1,40 +1,86 @@
-"""The page on when a projection pays, with a verdict that is made of the numbers."""
+"""The page on when a projection pays, with a verdict that follows from the numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from droculo.experiments.crossover import AGENTS, LONG, METHODS, TURNS, Race
-from droculo.report.compare import made_by
-from droculo.report.figures import COLOURS, Panel, Series, draw
-from droculo.report.markdown import number, table
+from droculo.experiments import Sweep
+from droculo.experiments.catalogue import title
+from droculo.experiments.studies.crossover import AGENTS, METHODS, Ground, grounds
+from droculo.experiments.turns import LONG, TURNS
+from droculo.report.figure import COLOURS, Figure, Panel, Series
+from droculo.report.page import Page, Picture, made_by
+from droculo.report.summary import Row, RunRows
+from droculo.report.table import Table, number
 
-PROJECTING, *LINEAR = METHODS
+#: titles of the method that projects, and of those that ask a linear oracle
+PROJECTING, *LINEAR = [title({"name": method.name, **dict(method.options)}) for method in METHODS]
 #: times that differ by less than this factor are called even: measured again, ratios of short times move by as much
 EVEN = 1.2
 #: how many times faster the literature says that projection-free methods are, at most
 CLAIM = 6
 
 
-def write_crossover(races: Sequence[Race], out: Path, command: str) -> str:
-    """Write crossover.md, which names the command that made it, and crossover.svg; return the page."""
-    out.mkdir(parents=True, exist_ok=True)
-    page = _page(races, command)
-    (out / "crossover.md").write_text(page)
+@dataclass(frozen=True)
+class _Measured:
+    """One ground: a row for each method in each of the dimensions that were measured."""
+
+    ground: Ground
+    dims: Sequence[int]
+    rows: dict[tuple[str, int], Row]
+    start: float | None  # seconds that a run takes besides its rounds
+
+    def of(self, method: str, column: str) -> list[float]:
+        """A number of one method for each dimension: `microseconds` per agent-round, or a column per round."""
+        found = [self.rows[method, dim] for dim in self.dims]
+        if column == "microseconds":
+            return [float(np.median(row["timings"])) / row["agents"] / row["horizon"] * 1e6 for row in found]
+        return [float(row[column]) / row["horizon"] for row in found]
+
+
+def write_crossover(sweep: Sweep, out: Path, command: str) -> str:
+    """Write crossover.md and its figure; return the page. `command`: the command that made them."""
+    assert sweep.spec.study is not None
+    rows = RunRows(sweep)
+    found = [_measured(ground, rows) for ground in grounds(sweep.spec.study.get("quick", False))]
     shown = [("microseconds", "microseconds per agent-round"), ("certified", "certified regret a round")]
-    panels = [_panel(race, *what) for what in shown for race in races]
-    draw(
-        out / "crossover.svg", "Projection against linear oracle", panels, columns=len(races), width=5, one_legend=True
-    )
-    return page
+    panels = [_panel(each, *what) for what in shown for each in found]
+    figure = Figure(panels, "Projection against linear oracle", columns=len(found), width=5, one_legend=True)
+    parts: list[str | Table | Picture] = [
+        made_by(command, rows.all),
+        f"{PROJECTING} makes one Euclidean projection in every round; DROCULO calls a linear optimization oracle (LOO) instead, "
+        "in every round (theta = 1) or once every sqrt(T) rounds (theta = 1/2, which also exchanges only then). "
+        f"{AGENTS} agents on a ring, gradients, the default constants. Times are of compiled runs that record nothing, after a "
+        f"run that compiled them; the methods take turns, and the median counts (of up to {TURNS}; a method that was timed for "
+        f"{LONG:g} s is not timed again). Times within a factor of {EVEN:g} of each other are called even. The certified regret "
+        "is an upper bound on alpha-regret, from a run that recorded every round.",
+        claim(found),
+        _mixed(rows.all),
+        Picture("crossover.svg", figure, "Time and regret against the dimension"),
+        *(part for each in found for part in _section(each)),
+    ]
+    return Page("When a projection pays", parts).write(out, "crossover")
+
+
+def _measured(ground: Ground, rows: RunRows) -> _Measured:
+    found = {
+        (method, dim): row
+        for dim in ground.dims
+        for method, cell in zip((PROJECTING, *LINEAR), ground.cells(dim), strict=True)
+        for row in rows.of([cell])
+    }
+    dims = [dim for dim in ground.dims if all((method, dim) in found for method in (PROJECTING, *LINEAR))]
+    start = [float(np.median(row["timings"])) for row in rows.of([ground.start])]
+    return _Measured(ground, dims, found, start[0] if start else None)
 
 
 def who_wins(name: str, dims: Sequence[int], projecting: Sequence[float], linear: Sequence[float]) -> str:
-    """Who is faster where, and where the lead changes, from the times of both.
+    """Which method is faster where, and where the lead changes, from the times of both.
 
     >>> who_wins("DROCULO", [8, 16, 32], [1.0, 2.0, 8.0], [2.0, 2.0, 4.0])
     'DOBGA is faster at d = 8 (2 times), DROCULO at d = 32 (2 times); they are even at d = 16. The crossover lies between d = 8 and d = 32, near d = 16.'
@@ -44,10 +90,12 @@ def who_wins(name: str, dims: Sequence[int], projecting: Sequence[float], linear
     ratios = np.asarray(projecting, float) / np.asarray(linear, float)
     lead = np.where(ratios > EVEN, 1, np.where(ratios < 1 / EVEN, -1, 0))
     parts: list[str] = []
-    for side, who, factors in ((-1, PROJECTING, 1 / ratios), (1, name, ratios)):
+    for side, faster_one, factors in ((-1, PROJECTING, 1 / ratios), (1, name, ratios)):
         if np.any(lead == side):
             faster = "" if parts else " is faster"
-            parts.append(f"{who}{faster} at {_places(dims, lead == side)} ({_range(factors[lead == side])} times)")
+            parts.append(
+                f"{faster_one}{faster} at {_places(dims, lead == side)} ({_range(factors[lead == side])} times)"
+            )
     if not parts:
         return f"{PROJECTING} and {name} are even at {_places(dims, lead == 0)}."
     text = ", ".join(parts)
@@ -64,18 +112,18 @@ def who_wins(name: str, dims: Sequence[int], projecting: Sequence[float], linear
     return f"{text}. The crossover lies between d = {dims[a]} and d = {dims[b]}, near d = {np.exp(near):.0f}."
 
 
-def claim(races: Sequence[Race]) -> str:
+def claim(found: Sequence[_Measured]) -> str:
     """What was measured, beside what the literature says of the speed of projection-free methods."""
     spans, most = [], 0.0
     for method in LINEAR:
-        found = [
-            (before / after, f"{race.ground.name}, d = {dim}")
-            for race in races
+        ratios = [
+            (before / after, f"{each.ground.name}, d = {dim}")
+            for each in found
             for before, after, dim in zip(
-                race.of(PROJECTING, "microseconds"), race.of(method, "microseconds"), race.ground.dims, strict=True
+                each.of(PROJECTING, "microseconds"), each.of(method, "microseconds"), each.dims, strict=True
             )
         ]
-        low, high = min(found), max(found)
+        low, high = min(ratios), max(ratios)
         most = max(most, high[0])
         spans.append(f"{method} is {number(low[0])} ({low[1]}) to {number(high[0])} times ({high[1]}) as fast")
     text = (
@@ -89,69 +137,50 @@ def claim(races: Sequence[Race]) -> str:
     return f"{text}So it was nowhere faster."
 
 
-def _page(races: Sequence[Race], command: str) -> str:
-    sections = "\n\n".join(_section(race) for race in races)
-    return f"""# When a projection pays
-
-{made_by(command)}
-
-{PROJECTING} makes one Euclidean projection in every round; DROCULO calls a linear optimization oracle (LOO) instead, in every round \
-(theta = 1) or once every sqrt(T) rounds (theta = 1/2, which also talks only then). {AGENTS} agents on a ring, gradients, the default \
-constants. Times are of compiled runs that record nothing, after a run that compiled them; the methods take turns, and the \
-median counts (of up to {TURNS}; who was timed for {LONG:g} s is not timed again). Times within a factor of {EVEN:g} of each other \
-are called even. The certified regret is an upper bound on alpha-regret, from a run that \
-recorded every round.
-
-{claim(races)}{_mixed(races)}
-
-![Time and regret against the dimension](crossover.svg)
-
-{sections}
-"""
-
-
-def _mixed(races: Sequence[Race]) -> str:
-    if len(frozenset().union(*(race.sources for race in races))) <= 1:
+def _mixed(rows: Sequence[Row]) -> str:
+    if len({row["code"] for row in rows}) <= 1:
         return ""
-    return (
-        "\n\n**Not all of this was timed with the same code.** Delete the folder crossover, and run the command again."
-    )
+    return "**Not all of this was timed with the same code.** Delete the results, and run the command again."
 
 
-def _section(race: Race) -> str:
-    ground = race.ground
-    times = {method: race.of(method, "microseconds") for method in METHODS}
-    regrets = {method: race.of(method, "certified") for method in METHODS}
-    calls = {method: race.of(method, "loo_calls") for method in LINEAR}
+def _section(found: _Measured) -> list[str | Table]:
+    ground = found.ground
+    methods = (PROJECTING, *LINEAR)
+    times, regrets = ({m: found.of(m, column) for m in methods} for column in ("microseconds", "certified"))
     short = [method.removeprefix("DROCULO, ") for method in LINEAR]
     names = ["d", PROJECTING, *short]
     ratios = [np.divide(times[PROJECTING], times[method]) for method in LINEAR]
-    speed = zip(ground.dims, *times.values(), *ratios, strict=True)
-    worth = zip(ground.dims, *regrets.values(), *calls.values(), strict=True)
+    speed = [*zip(found.dims, *times.values(), *ratios, strict=True)]
+    calls = [found.of(method, "loo_calls") for method in LINEAR]
+    worth = [*zip(found.dims, *regrets.values(), *calls, strict=True)]
     verdicts = "\n".join(
-        f"- At {name}: {who_wins('DROCULO', ground.dims, times[PROJECTING], times[method])} "
+        f"- At {name}: {who_wins('DROCULO', found.dims, times[PROJECTING], times[method])} "
         f"{_at_what(regrets[PROJECTING], regrets[method], ratio)}"
         for method, name, ratio in zip(LINEAR, short, ratios, strict=True)
     )
-    fixed = race.start / AGENTS / ground.horizon * 1e6
-    return f"""## On the {ground.name}: {ground.oracles}
+    return [
+        f"## On the {ground.name}: {ground.oracles}",
+        f"T = {ground.horizon}. Microseconds per agent-round, and how many times as fast as {PROJECTING} that is:",
+        Table([*names, *(f"{name}: times as fast" for name in short)], speed),
+        "Certified regret a round, and LOO calls a round:",
+        Table([*names, *(f"{name}: LOO calls" for name in short)], worth),
+        verdicts,
+        _fixed(found),
+    ]
 
-T = {ground.horizon}. Microseconds per agent-round, and how many times as fast as {PROJECTING} that is:
 
-{table([*names, *(f"{name}: times as fast" for name in short)], list(speed))}
-
-Certified regret a round, and LOO calls a round:
-
-{table([*names, *(f"{name}: LOO calls" for name in short)], list(worth))}
-
-{verdicts}
-
-A run of a single round takes {1000 * race.start:.0f} ms. Spread over all rounds these are {number(fixed)} of the microseconds above, in all \
-columns: they do not change who is faster, but draw the ratios of short times towards 1."""
+def _fixed(found: _Measured) -> str:
+    if found.start is None:
+        return ""
+    share = number(found.start / AGENTS / found.ground.horizon * 1e6)
+    return (
+        f"A run of a single round takes {1000 * found.start:.0f} ms. Spread over all rounds these are {share} of the microseconds "
+        "above, in all columns: they do not change which method is faster, but draw the ratios of short times towards 1."
+    )
 
 
 def _at_what(projecting: Sequence[float], linear: Sequence[float], faster: np.ndarray) -> str:
-    """Speed is cheap where regret is large."""
+    """Certified regret of the faster method, for fairness."""
     ratios = np.divide(linear, projecting)
     text = f"DROCULO's certified regret is {_range(ratios)} times {PROJECTING}'s"
     won = faster > EVEN
@@ -160,12 +189,12 @@ def _at_what(projecting: Sequence[float], linear: Sequence[float], faster: np.nd
     return text + "."
 
 
-def _panel(race: Race, what: str, up: str) -> Panel:
+def _panel(found: _Measured, what: str, up: str) -> Panel:
     series = [
-        Series(method, race.ground.dims, race.of(method, what), colour=colour)
-        for method, colour in zip(METHODS, COLOURS, strict=False)
+        Series(method, found.dims, found.of(method, what), colour=colour)
+        for method, colour in zip((PROJECTING, *LINEAR), COLOURS, strict=False)
     ]
-    return Panel(f"{race.ground.name}: {race.ground.oracles}", "d", up, series)
+    return Panel(f"{found.ground.name}: {found.ground.oracles}", "d", up, series)
 
 
 def _places(dims: Sequence[int], where: np.ndarray) -> str:
@@ -181,7 +210,7 @@ def _range(values: np.ndarray) -> str:
 
 
 def _root(x: np.ndarray, y: np.ndarray) -> float:
-    """Where y takes the sign of its end, by a straight line between neighbours. Its two ends differ in sign."""
+    """The x at which y takes the sign of its end, by linear interpolation. The ends of y differ in sign."""
     after = int(np.flatnonzero(np.sign(y) != np.sign(y[-1]))[-1]) + 1
     x0, x1, y0, y1 = x[after - 1], x[after], y[after - 1], y[after]
     return float(x0 + (x1 - x0) * y0 / (y0 - y1))

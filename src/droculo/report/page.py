@@ -1,105 +1,72 @@
-"""The page of a sweep: one HTML file with its data, its scripts and its plotting library, which asks nothing of a network."""
+"""A page in Markdown: prose, tables and figures, one after another."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-import json
-import math
-import re
-from collections.abc import Mapping
-from importlib.resources import files
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from droculo.expect import extra
-from droculo.experiments import Sweep
-from droculo.experiments.whole_files import write_whole
-from droculo.report.exports import latex, markdown
-from droculo.report.look import DARK, DASHES, LIGHT, MARKS
-from droculo.report.sweep import arenas, as_data
-
-#: what the page may do: run its own scripts, and nothing else. Plotly sets styles, and draws pictures to be saved.
-POLICY = (
-    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
-    "base-uri 'none'; form-action 'none'"
-)
+from droculo.report.figure import Figure
+from droculo.report.table import Table
 
 
-def write_page(sweep: Sweep, out: Path) -> Path:
-    """Write `out`/report.html, whole or not at all."""
-    page = out / "report.html"
-    write_whole(page, render(page_data(sweep)))
-    return page
+@dataclass(frozen=True)
+class Picture:
+    """A figure with the name of its file, and the words that stand for it where it cannot be seen."""
+
+    file: str
+    figure: Figure
+    words: str
 
 
-def page_data(sweep: Sweep) -> dict[str, Any]:
-    """What the page shows: `as_data`, the tables as they are copied, and the look."""
-    data = as_data(sweep)
-    for arena, described in zip(arenas(sweep), data["arenas"], strict=True):
-        described["copies"] = {"Markdown": markdown(arena), "LaTeX": latex(arena)}
-    out = sweep.out.as_posix() if not sweep.out.is_absolute() else sweep.out.name  # where it lies is nobody's business
-    return {
-        **data,
-        "command": sweep.command or "droculo run spec.toml",
-        "folder": out or ".",
-        "look": {"light": LIGHT, "dark": DARK, "dashes": DASHES, "marks": [mark for _, mark in MARKS]},
-    }
+@dataclass(frozen=True)
+class Page:
+    """A title and parts: paragraphs or headings (text), tables and pictures. Empty text is left out.
 
-
-def render(data: Mapping[str, Any]) -> str:
-    """The page from its data."""
-    plotly = extra("plotly.offline", "pages", "plots").get_plotlyjs().replace("\r\n", "\n")
-    scripts = {"theme": _asset("theme.js"), "plotly": plotly, "script": _script()}
-    for name, text in scripts.items():
-        if "</script" in text.lower():
-            raise ValueError(f"the script {name!r} holds a closing script tag, and would end early within a page.")
-    parts = {
-        "title": html.escape(str(data["title"])),
-        "policy": POLICY.format(scripts=" ".join(_digest(text) for text in scripts.values())),
-        "style": _asset("page.css"),
-        "data": _json(data),
-        **scripts,
-    }
-    # All at once: what one part says is not looked through for the places of others.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _asset("page.html"))
-
-
-def _asset(name: str) -> str:
-    return (files("droculo.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _script() -> str:
-    """The page's own code: its files, one after another, in one scope of their own."""
-    parts = "\n".join(_asset(f"{name}.js") for name in ("base", "plots", "network", "words", "start"))
-    return f'(function () {{\n"use strict";\n{parts}\n}})();\n'
-
-
-def _digest(script: str) -> str:
-    """How a policy names a script that may run.
-
-    >>> _digest("")
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+    >>> print(Page("Times", ["## Of runs", Table(["d", "s"], [[8, 0.5]])]).markdown())
+    # Times
+    <BLANKLINE>
+    ## Of runs
+    <BLANKLINE>
+    | d | s |
+    |---|---|
+    | 8 | 0.5 |
+    <BLANKLINE>
     """
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+    title: str
+    parts: Sequence[str | Table | Picture]
+
+    def markdown(self) -> str:
+        """The text; pictures are links to their files."""
+        return "\n\n".join([f"# {self.title}", *(_markdown(part) for part in self.parts if part)]) + "\n"
+
+    def write(self, folder: Path, name: str) -> str:
+        """Write `folder`/`name`.md and the files of its pictures; return the text."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in self.parts:
+            if isinstance(part, Picture):
+                part.figure.draw(folder / part.file)
+        text = self.markdown()
+        (folder / f"{name}.md").write_text(text, encoding="utf-8", newline="\n")
+        return text
 
 
-def _json(data: Any) -> str:
-    """JSON that can stand within HTML: no tag can begin in it.
+def _markdown(part: str | Table | Picture) -> str:
+    if isinstance(part, Table):
+        return part.markdown()
+    return f"![{part.words}]({part.file})" if isinstance(part, Picture) else part
 
-    >>> _json({"a": [float("nan"), 1 / 3, "</script>"]})
-    '{"a":[null,0.333333,"\\\\u003c/script>"]}'
+
+def made_by(command: str, rows: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The line under a page's title: the command, and the versions that made the rows (or, without rows, those of now).
+
+    >>> made_by("droculo compare", [{"droculo": "1", "jax": "2", "python": "3"}])
+    'Made by `droculo compare` (droculo 1, JAX 2, Python 3).'
     """
-    return json.dumps(_short(data), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _short(value: Any) -> Any:
-    """Six digits of every number: more than a screen can show, at a third of the size. What is not finite is null."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _short(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_short(each) for each in value]
-    return value
+    now = {"droculo": version("droculo"), "jax": version("jax"), "python": platform.python_version()}
+    made = sorted({f"droculo {r['droculo']}, JAX {r['jax']}, Python {r['python']}" for r in (rows or [now])})
+    return f"Made by `{command}` ({'; '.join(made)})."

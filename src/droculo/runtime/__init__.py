@@ -1,14 +1,14 @@
-"""Driver 2: real agents, in processes of their own, over MPI, over Zenoh, or in your own loop."""
+"""Driver 2: agents in separate processes, over MPI, over Zenoh, or in your own loop."""
 
 from droculo.runtime.agent import Agent, Query
-from droculo.runtime.endpoints import TLS
-from droculo.runtime.gather import Faults, GatheredRun, gather
-from droculo.runtime.memory import Hub, MemoryTransport
-from droculo.runtime.mpi import MPITransport
-from droculo.runtime.part import ProcessRun, run_process
-from droculo.runtime.places import Partition, assign_agents, partition
-from droculo.runtime.transport import Meter, Transport
-from droculo.runtime.zenoh import ZenohTransport
+from droculo.runtime.driver import ProcessRun, run_process
+from droculo.runtime.gathered import Faults, GatheredRun, gather
+from droculo.runtime.partitions import Partition, assign_agents, partition
+from droculo.runtime.transports.base import Meter, Transport
+from droculo.runtime.transports.endpoints import TLS
+from droculo.runtime.transports.memory import Hub, MemoryTransport
+from droculo.runtime.transports.mpi import MPITransport
+from droculo.runtime.transports.zenoh import ZenohTransport
 
 __all__ = [
     "TLS",

@@ -1,4 +1,4 @@
-"""What a process writes as it goes: every block it played, and the states of its agents, so that it can be killed."""
+"""What a process writes as it goes: every block that it played and the states of its agents, so that it survives being killed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from droculo.engine.costs import COUNTED
+from droculo.engine.fingerprint import Fingerprint
 
 _HEAD = struct.Struct("<QI")  # length and checksum of what follows
 
@@ -27,7 +28,7 @@ class Entry(NamedTuple):
     actions: NDArray  # (R, B, d)
     decisions: NDArray  # (B, d)
     costs: NDArray[np.int64]  # (c, B): COUNTED
-    counted: NDArray[np.int8]  # (exchanges, neighbours): 1 the link counted, 0 it failed, -1 it had no business
+    counted: NDArray[np.int8]  # (exchanges, neighbours): 1 the link counted, 0 it failed, -1 it was not scheduled
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Layout:
         return b"".join(_record(self.pack(entry)) for entry in entries)
 
     def split(self, data: bytes) -> Iterator[Entry]:
-        """The way back, up to the first record that is not whole."""
+        """The entries of such bytes, up to the first record that is incomplete."""
         at = 0
         while at + _HEAD.size <= len(data):
             length, _ = _HEAD.unpack_from(data, at)
@@ -72,7 +73,9 @@ class Layout:
             parts.append(np.frombuffer(data, dtype, count, at).reshape(shape))
             at += parts[-1].nbytes
         if at != len(data):
-            raise ValueError(f"a record of {len(data)} bytes does not have the shapes {self}: it is of another run.")
+            raise ValueError(
+                f"a record of {len(data)} bytes does not have the shapes {self}: it belongs to another run."
+            )
         return Entry(block, *parts)
 
 
@@ -81,11 +84,11 @@ class Journal:
     few states, `links.jsonl` says when links came and went. A record that was cut off is left out; without a folder
     nothing is written.
 
-    Written without waiting for the disk: what a killed process wrote is safe, after a power cut the last seconds may be
-    missing, and the run goes on from before them.
+    It is written without waiting for the disk: what a killed process wrote is safe. After a power cut the last seconds may
+    be missing, and the run continues from before them.
     """
 
-    def __init__(self, folder: Path | None, layout: Layout, identity: str, states: int):
+    def __init__(self, folder: Path | None, layout: Layout, identity: Fingerprint, states: int):
         self.folder = folder
         self.layout = layout
         self.states = states  # how many of the last states are kept
@@ -94,22 +97,21 @@ class Journal:
         if folder is None:
             return
         folder.mkdir(parents=True, exist_ok=True)
-        about = {"identity": identity, **layout.__dict__}
         owner = folder / "about.json"
         if owner.exists():
-            if json.loads(owner.read_text()) != about:
+            if not _is_of(owner, layout, identity):
                 raise ValueError(
-                    f"{folder} belongs to a run with another problem, algorithm, network, key, record or place, or to another "
-                    "version of droculo or JAX. Go on with the same ones, or name another folder."
+                    f"{folder} belongs to a run with another problem, algorithm, network, key, record or partition, or to a "
+                    "version of droculo with other results. Continue with the same ones, or name another folder."
                 )
             self.entries = list(read_entries(folder, layout))
         else:
             half = owner.with_suffix(".part")
-            half.write_text(json.dumps(about))
+            half.write_text(json.dumps({"identity": identity.to_json(), **layout.__dict__}))
             half.replace(owner)
 
     def checkpoints(self) -> dict[int, NDArray[np.uint8]]:
-        """Block to begin with -> the states before it, as bytes. Only where the block before it was written too."""
+        """Block to begin with -> the states before it, as bytes, if the block before it was written too."""
         found, played = {}, {entry.block for entry in self.entries}
         for file in self._states():
             data = _checked(file.read_bytes())
@@ -120,7 +122,7 @@ class Journal:
         return found
 
     def begin(self, block: int) -> None:
-        """Forget what was played from this block on: it is played again."""
+        """Forget what was played from this block on, since it is played again."""
         self.entries = [entry for entry in self.entries if entry.block < block]
         if self.folder is None:
             return
@@ -159,6 +161,14 @@ class Journal:
             del self._file
 
 
+def _is_of(owner: Path, layout: Layout, identity: Fingerprint) -> bool:
+    try:
+        about = json.loads(owner.read_text())
+        return Fingerprint.from_json(about.pop("identity")).matches(identity) and about == layout.__dict__
+    except (ValueError, KeyError):  # damaged, or of an earlier version
+        return False
+
+
 def read_entries(folder: Path, layout: Layout) -> Iterator[Entry]:
     """All whole blocks of a process' folder."""
     file = folder / "blocks.bin"
@@ -166,7 +176,7 @@ def read_entries(folder: Path, layout: Layout) -> Iterator[Entry]:
 
 
 def _write_all(file: int, data: bytes) -> None:
-    """Write a record whole, or not at all and raise: what follows a broken one could not be read."""
+    """Write a whole record, or raise and write nothing: what follows an incomplete record could not be read."""
     size, rest = os.fstat(file).st_size, memoryview(data)
     try:
         while rest:
@@ -181,7 +191,7 @@ def _record(data: bytes) -> bytes:
 
 
 def _checked(record: bytes) -> bytes | None:
-    """What a record holds, if it is whole."""
+    """The contents of a record, or None if it is incomplete."""
     if len(record) < _HEAD.size:
         return None
     length, checksum = _HEAD.unpack_from(record)

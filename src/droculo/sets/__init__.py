@@ -1,9 +1,9 @@
-"""Where decisions live: a set is its linear optimization oracle, `argmax(direction)`."""
+"""The domains of decisions: convex sets, given by their linear optimization oracle `argmax(direction)`."""
 
 from droculo.sets.balls import L1Ball, L2Ball, NuclearBall
-from droculo.sets.base import Cut, Set
 from droculo.sets.boxes import Box, PartitionMatroid, Simplex, budget, fixed_budget
 from droculo.sets.combinatorial import Birkhoff, SpanningTrees
+from droculo.sets.contract import Cut, Set
 from droculo.sets.flows import Flows
 from droculo.sets.geometry import Full, Geometry, Joint, Span, Subspace, ZeroSums
 from droculo.sets.host import Host, HostSet

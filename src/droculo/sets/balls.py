@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.sets.base import Cut, Set
+from droculo.sets.contract import Cut, Set
 from droculo.sets.geometry import Full, Geometry, Vector
-from droculo.sets.nearest_point import shrunk_to
+from droculo.sets.projections import shrunk_to
+from droculo.sets.vertices import Indices, RankOne, Vertex
 
 
 def _check(dim: int, radius: float) -> None:
@@ -46,6 +47,9 @@ class L1Ball(Set):
         best = jnp.argmax(jnp.abs(direction))
         sign = jnp.where(direction[best] >= 0, 1, -1)
         return jnp.where(jnp.arange(self.dim) == best, sign * self.size, 0).astype(direction.dtype)
+
+    def vertex(self, direction: Array) -> Vertex:
+        return Indices.of(self.argmax(direction), 1)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return jnp.abs(x).sum() <= self.size + tolerance * self.dim
@@ -103,8 +107,11 @@ class NuclearBall(Set):
         )
 
     def argmax(self, direction: Array) -> Array:
+        return self.vertex(direction).dense()
+
+    def vertex(self, direction: Array) -> Vertex:
         left, _, right = jnp.linalg.svd(direction.reshape(self.shape), full_matrices=False)
-        return (jnp.outer(left[:, 0], right[0]) * self.size).ravel().astype(direction.dtype)
+        return RankOne(left[:, 0], right[0], jnp.asarray(self.size, left.dtype))
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         singular = jnp.linalg.svd(x.reshape(self.shape), compute_uv=False)
@@ -115,7 +122,7 @@ class NuclearBall(Set):
         left, singular, right = jnp.linalg.svd(y.reshape(self.shape), full_matrices=False)
         size = jnp.asarray(self.size, y.dtype)
         outside = ((left * shrunk_to(singular, size)) @ right).ravel()
-        return jnp.where(singular.sum() <= size, y, outside)  # a point of the ball comes back bit for bit
+        return jnp.where(singular.sum() <= size, y, outside)  # a point of the ball is returned unchanged
 
     def separate(self, x: Array) -> Cut:
         x = jnp.asarray(x)

@@ -1,4 +1,4 @@
-"""Boxes, simplices and partition matroids (budgets among them): everything a ranking solves."""
+"""Boxes, simplices and partition matroids, including budgets: their oracles rank the coordinates."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.sets.base import Cut, Set
+from droculo.sets.contract import Cut, Set
 from droculo.sets.geometry import Full, Geometry, Vector, ZeroSums
-from droculo.sets.nearest_point import filled_to, filled_up_to, most_violated
-from droculo.sets.select import weight_before
+from droculo.sets.projections import filled_to, filled_up_to, most_violated
+from droculo.sets.ranking import weight_before
+from droculo.sets.vertices import Indices, Vertex
 
 
 class Box(Set):
@@ -90,6 +91,9 @@ class Simplex(Set):
     def argmax(self, direction: Array) -> Array:
         return (jnp.arange(self.dim) == jnp.argmax(direction)).astype(direction.dtype)
 
+    def vertex(self, direction: Array) -> Vertex:
+        return Indices.of(self.argmax(direction), 1)
+
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return jnp.all(x >= -tolerance) & (jnp.abs(x.sum() - 1) <= tolerance * self.dim)
 
@@ -113,6 +117,7 @@ class PartitionMatroid(Set):
     groups: NDArray[np.int64]
     capacities: Vector
     bases: bool = eqx.field(static=True)
+    most: int = eqx.field(static=True)  # entries of a vertex that are not zero
     geometry: Geometry
 
     def __init__(self, groups: ArrayLike, capacities: ArrayLike, *, bases: bool = False):
@@ -120,12 +125,18 @@ class PartitionMatroid(Set):
         self.capacities = np.atleast_1d(np.asarray(capacities, np.float64))
         self.bases = bases
         self.geometry = _partition_geometry(self.groups, self.capacities, bases)
+        self.most = int(np.minimum(np.ceil(self.capacities), np.bincount(self.groups)).sum())
 
     def argmax(self, direction: Array) -> Array:
-        direction = direction * 1.0  # whole numbers too
+        direction = direction * 1.0  # integers become floats
         rank = weight_before(direction, jnp.ones_like(direction), None if self._one else jnp.asarray(self.groups))
         filled = jnp.clip(self._capacity_of_each(direction.dtype) - rank, 0, 1)
         return filled if self.bases else jnp.where(direction > 0, filled, 0)
+
+    def vertex(self, direction: Array) -> Vertex:
+        if 2 * self.most > self.dim:  # an index list would be longer than the point
+            return super().vertex(direction)
+        return Indices.of(self.argmax(direction), self.most)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         slack = self.capacities - self._sums(x)
@@ -159,7 +170,7 @@ class PartitionMatroid(Set):
 
     @property
     def _one(self) -> bool:
-        """A single group: nothing to gather or scatter, which accelerators like."""
+        """True if there is a single group: gather and scatter, slow on accelerators, are then avoided."""
         return self.capacities.shape[0] == 1
 
 
@@ -202,7 +213,9 @@ def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bo
     if bases:
         free = full < sizes
         if not np.any(free & (sizes > 1)):
-            raise ValueError("the set is a single point: every group is filled by its capacity; nothing is to decide.")
+            raise ValueError(
+                "the set is a single point: every group is filled by its capacity; there is nothing to decide."
+            )
         # Within a group the nearest faces are x_i = 0 and x_i = 1; sqrt(n/(n-1)) because we move along the face.
         free &= sizes > 1
         n = sizes[free]

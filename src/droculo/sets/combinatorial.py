@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from droculo.later import networkx as nx
 from droculo.sets.geometry import Geometry, Subspace, Vector, ZeroSums
 from droculo.sets.host import Host, HostSet
+from droculo.sets.vertices import Indices, Vertex
 
 Edge = tuple[Hashable, Hashable]
 
@@ -73,6 +74,9 @@ class Birkhoff(HostSet):
             down_closed=False,
         )
 
+    def vertex(self, direction: Array) -> Vertex:
+        return Indices.of(self.argmax(direction), self.n)
+
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         matrix = jnp.asarray(x).reshape(self.n, self.n)
         off = jnp.abs(jnp.stack([matrix.sum(axis=0), matrix.sum(axis=1)]) - 1)
@@ -80,7 +84,7 @@ class Birkhoff(HostSet):
 
 
 class _Kruskal(Host):
-    """The spanning tree of largest weight; of two edges of equal weight the earlier one comes first."""
+    """The spanning tree of largest weight; ties go to the earlier edge."""
 
     def __init__(self, ends: list[tuple[int, int]], nodes: int):
         self.ends, self.nodes = ends, nodes
@@ -109,13 +113,14 @@ class SpanningTrees(HostSet):
     """The hull of the spanning trees of a connected graph: {x >= 0, x(E) = n - 1, x(E[S]) <= |S| - 1}.
 
     Coordinate i is edge i of `edges`, in the order of `graph.edges`. Within every 2-connected block the
-    coordinates add up to its number of vertices less one; a bridge is 1. The center is the marginals of a
-    uniform spanning tree, which are the effective resistances. The inner radius is known where no block has
-    more than 14 vertices; otherwise pass `inner_radius` (and, if you like, `center`).
+    coordinates add up to its number of vertices minus one; a bridge is 1. The center is the vector of edge
+    probabilities of a uniform spanning tree, which are the effective resistances. The inner radius is computed if no block has
+    more than 14 vertices; otherwise pass `inner_radius` (and optionally `center`).
     """
 
     host: Host = eqx.field(static=True)
     edges: tuple[Edge, ...] = eqx.field(static=True)
+    nodes: int = eqx.field(static=True)
     geometry: Geometry
 
     def __init__(self, graph: nx.Graph, *, center: ArrayLike | None = None, inner_radius: float | None = None):
@@ -132,7 +137,7 @@ class SpanningTrees(HostSet):
         if len(ends) < len(number):
             raise ValueError(
                 f"SpanningTrees needs a graph with a cycle; got a tree of {len(number)} vertices, and its only "
-                "spanning tree is itself: nothing is to decide. Add edges."
+                "spanning tree is itself: there is nothing to decide. Add edges."
             )
         blocks = _blocks(graph, {edge: i for i, edge in enumerate(self.edges)})
         sizes = np.bincount(blocks)
@@ -142,6 +147,7 @@ class SpanningTrees(HostSet):
             if inner_radius is None:
                 inner_radius = _tree_radius(np.array(ends), blocks, center)
         self.host = _Kruskal(ends, len(number))
+        self.nodes = len(number)
         self.geometry = Geometry(
             dim=len(ends),
             radius=float(np.sqrt(len(number) - 1)),
@@ -151,6 +157,9 @@ class SpanningTrees(HostSet):
             contains_origin=False,
             down_closed=False,
         )
+
+    def vertex(self, direction: Array) -> Vertex:
+        return Indices.of(self.argmax(direction), self.nodes - 1)
 
 
 def _blocks(graph: nx.Graph, index: dict[Any, int]) -> Any:
@@ -167,13 +176,13 @@ def _resistances(ends: list[tuple[int, int]], nodes: int) -> Vector:
     incidence = np.zeros((len(ends), nodes))
     for i, (u, v) in enumerate(ends):
         incidence[i, u], incidence[i, v] = 1.0, -1.0
-    # With all ones added the Laplacian is invertible, and on differences its inverse is the pseudo-inverse.
+    # With 1 added to all entries the Laplacian is invertible; on vectors of sum zero its inverse is the pseudo-inverse.
     solved = np.linalg.solve(incidence.T @ incidence + 1.0, incidence.T)
     return np.einsum("iu,ui->i", incidence, solved)
 
 
 def _tree_radius(ends: Any, blocks: Any, center: Vector) -> float | None:
-    """The largest ball of the affine hull around `center`, from a list of every constraint, block by block.
+    """The radius of the largest ball of the affine hull around `center`, from all constraints, block by block.
 
     The blocks' trees are chosen independently, so the set is the product of their tree polytopes, each cut
     out by x >= 0 and x(E[S]) <= |S| - 1 over the block's vertex subsets S.
@@ -182,7 +191,7 @@ def _tree_radius(ends: Any, blocks: Any, center: Vector) -> float | None:
     for block in np.unique(blocks):
         members = np.flatnonzero(blocks == block)
         if len(members) == 1:
-            continue  # a bridge, which cannot move
+            continue  # a bridge: its coordinate is constant
         nodes, local = np.unique(ends[members], return_inverse=True)
         if len(nodes) > LISTED_UP_TO:
             return None

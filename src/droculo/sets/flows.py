@@ -13,6 +13,7 @@ from jax import Array
 from droculo.later import networkx as nx
 from droculo.sets.geometry import Geometry, Span, Vector
 from droculo.sets.host import Host, HostSet
+from droculo.sets.vertices import Indices, Vertex
 
 Edge = tuple[Hashable, Hashable]
 
@@ -21,7 +22,7 @@ LISTED_UP_TO = 14
 
 
 class _LongestPath(Host):
-    """The heaviest path from node 0 to the last node in topological order; the earlier edge wins a tie."""
+    """The heaviest path from node 0 to the last node in topological order; ties go to the earlier edge."""
 
     def __init__(self, incoming: list[list[tuple[int, int]]], edges: int):
         self.incoming, self.count = incoming, edges
@@ -52,7 +53,8 @@ class Flows(HostSet):
 
     host: Host = eqx.field(static=True)
     edges: tuple[Edge, ...] = eqx.field(static=True)
-    balance: Vector  # one row per node: what leaves it less what enters it
+    longest: int = eqx.field(static=True)  # the number of edges of a longest path
+    balance: Vector  # one row per node: outflow minus inflow
     supply: Vector
     geometry: Geometry
 
@@ -73,19 +75,25 @@ class Flows(HostSet):
         center = _path_average(ends, len(nodes))
         space = Span.orthogonal_to(self.balance, len(ends))
         if space.dimension == 0:
-            raise ValueError("Flows needs a choice of paths; got a graph with a single one: nothing is to decide.")
+            raise ValueError(
+                "Flows needs a choice of paths; got a graph with a single one: there is nothing to decide."
+            )
         self.host = _LongestPath(incoming, len(ends))
-        reach = np.linalg.norm(space.basis, axis=1)  # |P e_e|: how fast x_e = 0 comes nearer
+        self.longest = int(self.host.solve(np.ones(len(ends))).sum())
+        reach = np.linalg.norm(space.basis, axis=1)  # |P e_e|: the change of x_e per unit of movement
         moving = reach > 1e-9
         self.geometry = Geometry(
             dim=len(ends),
-            radius=float(np.sqrt(self.host.solve(np.ones(len(ends))).sum())),
+            radius=float(np.sqrt(self.longest)),
             subspace=space,
             center=center,
             inner_radius=float(np.min(center[moving] / reach[moving])),
             contains_origin=False,
             down_closed=False,
         )
+
+    def vertex(self, direction: Array) -> Vertex:
+        return Indices.of(self.argmax(direction), self.longest)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         off = jnp.abs(self.balance @ jnp.asarray(x) - self.supply)

@@ -1,4 +1,4 @@
-"""What is known about a set besides its oracle, and the directions in which it extends."""
+"""Facts about a set besides its oracle, and the linear space of its directions."""
 
 from abc import abstractmethod
 
@@ -26,7 +26,7 @@ class Subspace(eqx.Module):
 
         The projection of an isotropic Gaussian is isotropic in the space, so its direction is uniform.
         """
-        # A few more than needed: generator loops of 9 to 15 numbers are unrolled, and take seconds to compile.
+        # At least 20 numbers: XLA unrolls generator loops of 9 to 15 numbers, which takes seconds to compile.
         inside = self.project(jax.random.normal(key, (max(dim, 20),))[:dim])
         return inside / jnp.linalg.norm(inside)
 
@@ -41,9 +41,9 @@ class Full(Subspace):
 
 
 class ZeroSums(Subspace):
-    """Vectors whose entries add up to zero within every group; entries of no free group are zero.
+    """Vectors whose entries sum to zero within every group; entries of groups that are not free are zero.
 
-    `groups[i]` is the group of coordinate i, `free[i]` is 0 where the coordinate cannot move at all.
+    `groups[i]` is the group of coordinate i, `free[i]` is 0 where the coordinate is constant.
     """
 
     groups: NDArray[np.int64]
@@ -104,7 +104,7 @@ class Joint(Subspace):
 
 
 class Geometry(eqx.Module):
-    """The facts about a set that an algorithm may be told beforehand.
+    """The facts about a set that an algorithm may use.
 
     Everything is computed once, in double precision, when the set is made. `None` means "not known":
     the set then raises an error that names the argument to pass.
@@ -115,11 +115,11 @@ class Geometry(eqx.Module):
     subspace: Subspace | None  # the directions of the affine hull
     center: Vector | None  # with inner_radius: a ball of the affine hull that lies in the set
     inner_radius: Vector | None
-    anchor: Vector | None  # a point of least sup-norm; None: found by column generation when asked for
+    anchor: Vector | None  # a point of least sup-norm; None: found by column generation when needed
     least_element: Vector | None  # the least element: every point of the set lies above it; None: there is none
     contains_origin: bool = eqx.field(static=True)
     down_closed: bool = eqx.field(static=True)
-    curved: bool = eqx.field(static=True)  # whether it has infinitely many vertices
+    curved: bool = eqx.field(static=True)  # True if the set has infinitely many vertices
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from droculo.sets.base import Set
+from droculo.sets.contract import Set
 from droculo.sets.geometry import Vector
 from droculo.sets.search import distance_by
 
@@ -25,7 +25,7 @@ class Host(ABC):
     """
 
     rest: Vector  #: the point given for a zero direction, which costs nothing
-    solves: int  #: how many times `solve` was really called
+    solves: int  #: the number of calls of `solve`
 
     def __init__(self, rest: Vector):
         self.rest = np.asarray(rest, np.float64)
@@ -39,19 +39,19 @@ class Host(ABC):
     def argmax(self, direction: Vector) -> Vector:
         """`solve`, except that zero gives `rest` and a direction with NaN or infinity gives NaN.
 
-        A finished agent sends zero, which must not cost a solve. A diverged run sends NaN: it comes back as
-        NaN, where it is seen, instead of stopping a solver inside compiled code.
+        A finished agent sends zero, which must not cost a solve. A diverged run sends NaN: it gets NaN back,
+        which stays visible, instead of an exception from a solver inside compiled code.
         """
         if not np.any(direction):
             return self.rest
         if not np.all(np.isfinite(direction)):
             return np.full_like(self.rest, np.nan)
-        with self._lock:  # the runtime may call from several threads; a solver is one machine
+        with self._lock:  # the runtime may call from several threads, and solvers are not thread-safe
             self.solves += 1
             return self.solve(np.asarray(direction, np.float64))
 
     def holds(self, x: Vector, tolerance: float) -> bool:
-        """Whether x is within `tolerance` of the set, by Euclidean distance."""
+        """True if x is within `tolerance` of the set, in Euclidean distance."""
         if not np.all(np.isfinite(x)):
             return False
         return distance_by(self.argmax, x, tolerance / 4, beyond=tolerance) <= tolerance
@@ -73,7 +73,7 @@ class Host(ABC):
 
 
 def answer_rows(function: Callable[[Vector], Vector], received: Array) -> NDArray:
-    """Apply `function` to every row of what `ask` sent, under any number of batch axes, and reply in kind."""
+    """Apply `function` to every row that `ask` sent, with any number of batch axes; return the same kind of numbers."""
     sent = np.asarray(received)
     in_bits = sent.dtype == np.uint32
     rows = np.ascontiguousarray(sent).view(np.float64)[..., 0] if in_bits else sent.astype(np.float64)
@@ -83,10 +83,10 @@ def answer_rows(function: Callable[[Vector], Vector], received: Array) -> NDArra
 
 
 def ask(answer: Callable[[Array], NDArray], vector: Array, length: int) -> Array:
-    """A call of the host from inside jit, vmap and loops: `length` numbers for one vector, in its precision.
+    """Call the host from inside jit, vmap and loops: `length` numbers for one vector, in its precision.
 
     Doubles travel as pairs of 32-bit words: JAX runs some callbacks on threads of its own, where double
-    precision is off, and there it would round what it passes in either direction to float32.
+    precision is off and arguments and results would be rounded to float32.
     """
     vector = jnp.asarray(vector)
     if vector.dtype == jnp.float64:
@@ -100,9 +100,9 @@ def ask(answer: Callable[[Array], NDArray], vector: Array, length: int) -> Array
 
 
 class HostSet(Set):
-    """A set whose oracle is a `Host`; unless it knows better, membership is a distance found by that oracle.
+    """A set whose oracle is a `Host`; by default, membership is decided by a distance that is found by this oracle.
 
-    A subclass that can tell membership in compiled code overrides `contains` and sets `has_fast_contains`.
+    A subclass that decides membership in compiled code overrides `contains` and sets `has_fast_contains`.
     """
 
     host: eqx.AbstractVar[Host]

@@ -11,12 +11,12 @@ import scipy
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.sets.base import Set
+from droculo.sets.contract import Set
 from droculo.sets.geometry import Full, Geometry, Span, Vector, check_ball
 from droculo.sets.host import Host, ask_holds
 from droculo.sets.search import least_sup_norm_by
 
-#: Faces are listed up to this affine dimension; their number explodes with it, so also up to so many points.
+#: Faces are listed up to this affine dimension; their number grows so fast that the number of points is limited too.
 FACES_UP_TO = 6
 POINTS_UP_TO = {4: 1000, 5: 300, 6: 150}
 
@@ -35,9 +35,9 @@ class _Points(Host):
 class Hull(Set):
     """The convex hull of the rows of `points`.
 
-    Its inner ball is found from its faces where the affine dimension is at most 6 (and the points are not
+    Its inner ball is computed from its faces if the affine dimension is at most 6 (and the points are not
     too many: 1000, 300, 150 in dimension 4, 5, 6); otherwise pass `center` and `inner_radius`. Membership
-    is a distance computed on the host. `down_closed=True` is verified.
+    is decided by a distance that is computed on the host. `down_closed=True` is verified.
     """
 
     points: Vector
@@ -69,7 +69,7 @@ class Hull(Set):
         rank = int(np.sum(singular > 1e-10 * max(1e-300, radius)))
         if rank == 0:
             raise ValueError(
-                f"the hull is a single point, {self.points[0].tolist()}: nothing is to decide. Pass different points."
+                f"the hull is a single point, {self.points[0].tolist()}: there is nothing to decide. Pass different points."
             )
         check_ball("Hull", center, inner_radius, dim)
         if inner_radius is None and center is None:
@@ -121,7 +121,7 @@ def _verify_down_closed(host: Host, points: Vector, rounding: float) -> None:
 
 
 def _inner_ball(points: Vector) -> tuple[Vector, float] | None:
-    """A largest ball in the full-dimensional hull of `points`, or None where its faces are too many to list."""
+    """A largest ball in the full-dimensional hull of `points`, or None if there are too many faces to list."""
     count, dim = points.shape
     if dim == 1:
         low, high = float(points.min()), float(points.max())

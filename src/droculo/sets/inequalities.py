@@ -1,4 +1,4 @@
-"""What linear programs tell about {x : M x <= h}: its affine hull, its inner ball, its point of least sup-norm."""
+"""Facts about {x : M x <= h} by linear programs: its affine hull, its inner ball, its point of least sup-norm."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.sets.geometry import Vector
 
-#: How far a set is blown up to see whether an inequality is ever loose: widths far below 1/STRETCH count as flat.
+#: The factor by which a set is scaled up to find inequalities that are loose somewhere; widths far below 1/STRETCH count as 0.
 STRETCH = 1e6
 
 
 def tight_rows(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The rows that every point of the set meets with equality; raises where the set has no point.
+    """The rows that every point of the set meets with equality; an error if the set is empty.
 
-    In the cone over the set, (x, tau) with M x + s <= h tau and tau >= 1, every row that is loose somewhere
-    can have s = 1 at once, so maximising sum min(s, 1) finds all of them in one linear program.
+    In the cone over the set, (x, tau) with M x + s <= h tau and tau >= 1, all rows that are loose somewhere
+    can have s = 1 at the same time, so maximising sum min(s, 1) finds all of them in one linear program.
     """
     rows, goals, _ = _scaled(matrix, limits)
     dim, loose = rows.shape[1], np.flatnonzero(~equal)
@@ -41,7 +41,7 @@ def tight_rows(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> NDAr
         np.zeros(int(equal.sum())),
         [(None, None)] * dim + [(1.0, STRETCH)] + [(0.0, 1.0)] * len(loose),
     )
-    if found is None:  # the plain program above had a solution, so this one has: keep what is known
+    if found is None:  # the program above had a solution, so this one has one: keep the known equalities
         return equal
     tight = equal.copy()
     tight[loose[found[dim + 1 :] <= 1e-3]] = True
@@ -67,7 +67,7 @@ def inner_ball(matrix: Vector, limits: Vector, equal: NDArray[np.bool_], basis: 
     if found is None:
         raise _unsolved("a ball of positive radius inside it")
     center = found[:-1]
-    # The solver meets equalities up to its tolerance: put the centre back onto the hull, then measure.
+    # The solver meets equalities up to its tolerance: project the centre onto the hull, then compute the radius.
     off = np.linalg.lstsq(rows[equal], goals[equal] - rows[equal] @ center, rcond=None)[0] if np.any(equal) else 0.0
     center = center + off
     radius = float(np.min((goals - rows @ center)[moving] / reach[moving]))

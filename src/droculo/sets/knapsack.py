@@ -7,10 +7,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.sets.base import Cut, Set
+from droculo.sets.contract import Cut, Set
 from droculo.sets.geometry import Full, Geometry, Vector
-from droculo.sets.nearest_point import filled_up_to, most_violated
-from droculo.sets.select import weight_before
+from droculo.sets.projections import filled_up_to, most_violated
+from droculo.sets.ranking import weight_before
 
 
 class Knapsack(Set):
@@ -44,7 +44,7 @@ class Knapsack(Set):
         )
 
     def argmax(self, direction: Array) -> Array:
-        direction = direction * 1.0  # whole numbers too
+        direction = direction * 1.0  # integers become floats
         heavy = self.weights > 0
         density = jnp.where(heavy, direction / jnp.where(heavy, self.weights, 1), jnp.inf)
         density = jnp.where(direction > 0, density, -jnp.inf)

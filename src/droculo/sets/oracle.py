@@ -1,4 +1,4 @@
-"""A set from an oracle of your own: a function of the direction, in JAX or in NumPy."""
+"""A set from a user-defined oracle: a function of the direction, in JAX or in NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.precision import double
-from droculo.sets.base import Set
+from droculo.sets.contract import Set
 from droculo.sets.geometry import Geometry, Subspace, Vector, check_ball, check_vector
 from droculo.sets.host import Host, ask, ask_holds
 
@@ -47,7 +47,7 @@ class _Traced(_Function):
 class OracleSet(Set):
     """A set made by `from_oracle`."""
 
-    function: Callable[[Array], Array] | None = eqx.field(static=True)  # None: only the host knows the oracle
+    function: Callable[[Array], Array] | None = eqx.field(static=True)  # None: the oracle runs on the host only
     member: Callable[..., Array] | None = eqx.field(static=True)
     host: Host = eqx.field(static=True)
     geometry: Geometry
@@ -86,9 +86,9 @@ def from_oracle(
     """The set whose oracle is `function(direction) -> point`, of points of norm at most `radius`.
 
     `function` (and `contains(x, tolerance)`, if given) is written in JAX, or with `host=True` in NumPy; it
-    must depend on its argument alone. What is not passed is not known, and asking for it raises an error;
-    only the anchor and membership can be found from the oracle. `curved=True` says that the set has infinitely many
-    vertices, as a ball has: agents then do not ask for all of them.
+    must depend on its argument alone. Facts that are not passed are not known, and using them raises an error;
+    only the anchor and membership can be computed from the oracle. `curved=True` says that the set has infinitely many
+    vertices, as a ball has: agents then do not try to collect all of them.
     """
     if dim < 1 or not 0 < radius < np.inf:
         raise ValueError(f"from_oracle needs dim >= 1 and a positive, finite radius; got dim={dim}, radius={radius}.")
@@ -117,7 +117,7 @@ def from_oracle(
 
 
 def _tried(host: Host, dim: int, radius: float) -> Vector:
-    """Ask a new oracle for a few directions; the last answer is the point for a zero direction."""
+    """Try a new oracle on a few directions; the last answer becomes the point for a zero direction."""
     rng = np.random.default_rng(0)
     for direction in [*rng.standard_normal((4, dim)), -np.ones(dim)]:
         point = host.solve(direction)

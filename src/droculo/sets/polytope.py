@@ -11,19 +11,19 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.sets.base import Cut
+from droculo.sets.contract import Cut
 from droculo.sets.geometry import Full, Geometry, Span, Subspace, Vector
 from droculo.sets.host import Host, HostSet, ask
 from droculo.sets.inequalities import inner_ball, least_max, tight_rows
-from droculo.sets.nearest_point import most_violated
+from droculo.sets.projections import most_violated
 from droculo.sets.quadratic_program import QuadraticProgram
 
 _SHARP, _USUAL = (
     {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")} for tolerance in (1e-9, 1e-7)
 )
 OPTIONS: dict[str, Any] = {"output_flag": False, "presolve": "off", "solver": "simplex", "threads": 1, **_SHARP}
-#: someone else may have started HiGHS with another number of threads; the warm basis may lead astray; a reduced cost may
-#: stay a little above 1e-9 whatever the solver does, and the answer is as good as its numbers allow
+#: tried in this order if a solve is not optimal: other code may have started HiGHS with another number of threads; the
+#: stored basis may be misleading; a reduced cost may stay slightly above 1e-9, because the numbers allow no better
 REMEDIES: tuple[dict[str, Any], ...] = ({"threads": 0}, _USUAL, {"presolve": "on", **_USUAL})
 
 
@@ -31,7 +31,7 @@ class _Simplex(Host):
     """One HiGHS model of {x : row_lower <= M x <= row_upper, lower <= x <= upper}, kept for every solve.
 
     Every solve starts from the same basis, so that its answer does not depend on the solves before it. The
-    model cannot be copied to another process; it is made again there, with the same first solve.
+    model cannot be copied to another process; there it is built again, with the same first solve.
     """
 
     def __init__(self, matrix: Vector, row_lower: Vector, row_upper: Vector, lower: Vector, upper: Vector):
@@ -55,7 +55,7 @@ class _Simplex(Host):
         return np.clip(np.array(self._model.getSolution().col_value), self.lower, self.upper)
 
     def _run(self) -> None:
-        """Solve; where HiGHS does not say "optimal" at once, again from nothing, with one remedy after another."""
+        """Solve; if HiGHS does not report "optimal", solve again from scratch with each of `REMEDIES`."""
         self._model.run()
         if not self._is_solved():
             try:
@@ -170,7 +170,7 @@ class Polytope(HostSet):
 
     def project(self, y: Array) -> Array:
         """The point of K nearest to y, by a quadratic program on the host. It needs the extra `droculo[qp]`."""
-        self.program.require()  # here, where the error is read, and not inside a callback
+        self.program.require()  # raised here and not inside a callback, so that the user sees the error
         return ask(self.program.answer, y, self.dim)
 
     def separate(self, x: Array) -> Cut:
@@ -180,7 +180,9 @@ class Polytope(HostSet):
             return self._cut(x, most_violated(x, self.lower, self.upper))
         excess = rows @ x - jnp.concatenate([self.b, self.b_eq, -self.b_eq])
         norms = _norms(rows)
-        distances = jnp.where(norms > 0, excess / jnp.where(norms > 0, norms, 1), -jnp.inf)  # zeros hold everywhere
+        distances = jnp.where(
+            norms > 0, excess / jnp.where(norms > 0, norms, 1), -jnp.inf
+        )  # a zero row is never violated
         worst = jnp.argmax(distances)
         return self._cut(x, most_violated(x, self.lower, self.upper, (distances[worst], rows[worst] / norms[worst])))
 
@@ -189,7 +191,7 @@ class Polytope(HostSet):
         subspace: Subspace = Span.orthogonal_to(matrix[equal], dim) if np.any(equal) else Full(dim)
         if subspace.dimension == 0:
             raise ValueError(
-                f"the polytope is a single point, {self.host.rest.tolist()}: nothing is to decide. "
+                f"the polytope is a single point, {self.host.rest.tolist()}: there is nothing to decide. "
                 "Check the equalities and the bounds."
             )
         basis = subspace.basis if isinstance(subspace, Span) else np.eye(dim)

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from droculo.sets.geometry import Vector
 from droculo.sets.host import answer_rows
 
-#: Violations that are allowed, as shares of the polytope's size; a looser one where a tighter one is out of reach.
+#: Allowed violations relative to the polytope's size; the looser ones are tried if a tighter one is not reached.
 TOLERANCES = (1e-11, 1e-9, 1e-7)
 
-#: How DAQP marks a row that is an equality, and a bound that is not there.
+#: DAQP's marks for an equality row and for a missing bound.
 EQUALITY, NONE = 5, 1e30
 
 
 class QuadraticProgram:
-    """min |x - y|^2 over {x : row_lower <= M x <= row_upper, lower <= x <= upper}, for one y after another.
+    """min |x - y|^2 over {x : row_lower <= M x <= row_upper, lower <= x <= upper}, for many y.
 
     The solver is the dual active-set method DAQP. Every solve starts from y itself with no active constraint, so that
     the answer depends on y alone: the same y gives the same point bit for bit, whatever was solved before. It is
@@ -60,7 +60,7 @@ class QuadraticProgram:
             return np.full_like(self.lower, np.nan)
         solve = self.require().solve
         goal = np.asarray(y, np.float64) / self.size
-        far = max(1.0, float(np.abs(goal).max()))  # nothing is known beyond the rounding of y
+        far = max(1.0, float(np.abs(goal).max()))  # accuracy is limited by the rounding of y
         for tolerance in TOLERANCES:
             x, _, flag, _ = solve(
                 self._identity, -goal, self.matrix, self._above, self._below, self._kinds.copy(),

@@ -1,8 +1,12 @@
-"""Searches on the host that see a set only through its oracle: a point of least sup-norm, and distances."""
+"""Searches on the host that use only a set's linear oracle: a point of least sup-norm, and distances.
+
+They know nothing of `Set`, so that the contract can use them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import equinox as eqx
 import jax
@@ -11,25 +15,40 @@ import numpy as np
 import scipy
 
 from droculo.precision import double
-from droculo.sets.base import Set
 from droculo.sets.geometry import Vector
 
 HostOracle = Callable[[Vector], Vector]
+
+#: The searches stop with an error after this many vertices, plus some for every coordinate.
+MOST_VERTICES = 1000
 
 #: Two vertices of a set of radius R this close, relative to R, are the same vertex.
 SAME = 1e-14
 
 
+class SearchableSet(Protocol):
+    """What the searches need of a set."""
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def radius(self) -> Vector: ...
+
+    def argmax(self, direction: jax.Array) -> jax.Array:
+        """A point of the set that maximises <direction, .>."""
+
+
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _argmax(set_: Set, direction: jax.Array) -> jax.Array:
+def _argmax(set_: SearchableSet, direction: jax.Array) -> jax.Array:
     return set_.argmax(direction)
 
 
-def host_argmax(set_: Set, /) -> HostOracle:
+def host_argmax(set_: SearchableSet, /) -> HostOracle:
     """The oracle of `set_` as a function of NumPy vectors, in double precision."""
-    native = getattr(set_, "host", None)
-    if native is not None:  # the oracle runs on the host anyhow: no round trip through compiled code
-        return native.argmax
+    host = getattr(set_, "host", None)
+    if host is not None:  # the oracle runs on the host anyway: no round trip through compiled code
+        return host.argmax
 
     def oracle(direction: Vector) -> Vector:
         with double():
@@ -38,7 +57,7 @@ def host_argmax(set_: Set, /) -> HostOracle:
     return oracle
 
 
-def least_sup_norm(set_: Set, /, tolerance: float = 1e-9) -> Vector:
+def least_sup_norm(set_: SearchableSet, /, tolerance: float = 1e-9) -> Vector:
     """A point of K of least sup-norm, min max_i |x_i|, up to `tolerance` times the radius."""
     return least_sup_norm_by(host_argmax(set_), set_.dim, float(set_.radius), tolerance)
 
@@ -48,21 +67,21 @@ def least_sup_norm_by(oracle: HostOracle, dim: int, radius: float, tolerance: fl
 
     The master problem is min { t : -t <= sum_k lambda_k v_k <= t, lambda in the simplex } over the known
     vertices. Its dual w has |w|_1 <= 1, so |x|_inf >= <w, x> >= min_K <w, .> for every x in K: one call of
-    the oracle both certifies how far the master's t is from the optimum and supplies the next vertex.
+    the oracle both bounds the distance of the master's t from the optimum and supplies the next vertex.
     """
     scale = radius if radius > 0 else 1.0
     vertices = [oracle(-np.ones(dim)) / scale]
-    cap = 1000 + 20 * dim
+    cap = MOST_VERTICES + 20 * dim
     for _ in range(cap):
         point, dual = _master(np.stack(vertices, axis=1))
         vertex = oracle(-dual) / scale
-        # The relative gap is measured on the point itself, not on what the LP solver claims.
+        # The relative gap is measured at the point itself: the LP solver's value is not exact enough.
         if np.abs(point).max() - dual @ vertex <= tolerance or _known(vertex, vertices):
             return point * scale
         vertices.append(vertex)
     raise RuntimeError(
-        f"the search for a point of least sup-norm did not settle within {cap} vertices, to tolerance {tolerance}. "
-        "Pass anchor=... when you make the set, or ask for a larger tolerance."
+        f"the search for a point of least sup-norm did not converge within {cap} vertices, to tolerance {tolerance}. "
+        "Pass anchor=... when you make the set, or pass a larger tolerance."
     )
 
 
@@ -71,7 +90,7 @@ def _known(vertex: Vector, vertices: list[Vector]) -> bool:
 
 
 def _master(columns: Vector) -> tuple[Vector, Vector]:
-    """The best convex combination of the columns, and the dual vector that prices a further column."""
+    """The best convex combination of the columns, and the dual vector that prices another column."""
     dim, count = columns.shape
     bound = -np.ones((dim, 1))
     result = scipy.optimize.linprog(
@@ -94,8 +113,8 @@ def _master(columns: Vector) -> tuple[Vector, Vector]:
     return columns @ (weights / weights.sum()), dual / max(1.0, np.abs(dual).sum())
 
 
-def distance(set_: Set, x: Vector, /, tolerance: float = 1e-9) -> float:
-    """The Euclidean distance of x to K, never too small and too large by at most `tolerance`."""
+def distance(set_: SearchableSet, x: Vector, /, tolerance: float = 1e-9) -> float:
+    """The Euclidean distance of x to K: not too small, and too large by at most `tolerance`."""
     return distance_by(host_argmax(set_), np.asarray(x, np.float64), tolerance)
 
 
@@ -108,17 +127,17 @@ def distance_by(oracle: HostOracle, x: Vector, tolerance: float = 1e-9, *, beyon
     """
     atoms = (oracle(-np.ones_like(x)) - x)[None, :]
     weights = np.ones(1)
-    cap = 1000 + 100 * len(x)
+    cap = MOST_VERTICES + 100 * len(x)
     last = np.inf
     for _ in range(cap):
         y = weights @ atoms
         norm = float(np.linalg.norm(y))
-        if norm <= tolerance or norm >= last:  # every correction brings y closer, until only rounding is left
+        if norm <= tolerance or norm >= last:  # every correction brings y closer, up to rounding
             return min(norm, last)
         last = norm
         vertex = oracle(-y) - x
         below = float(y @ vertex) / norm
-        # Below rounding there is nothing left to gain, however small the tolerance asked for.
+        # No progress is possible below rounding, however small the tolerance.
         rounding = 8 * np.finfo(np.float64).eps * float(np.abs(atoms).max())
         repeated = bool(np.any(np.abs(atoms - vertex).max(axis=1) <= rounding))
         if norm - below <= max(tolerance, rounding) or below > beyond or repeated:
@@ -126,15 +145,15 @@ def distance_by(oracle: HostOracle, x: Vector, tolerance: float = 1e-9, *, beyon
         atoms, weights = _corrected(np.vstack([atoms, vertex]), np.append(weights, 0.0))
     raise RuntimeError(
         f"the distance of a point to the set was not found within {cap} calls of its oracle, to tolerance "
-        f"{tolerance}. Check that the oracle maximises over one fixed set, or ask for a larger tolerance."
+        f"{tolerance}. Check that the oracle maximises over one fixed set, or pass a larger tolerance."
     )
 
 
 def _corrected(atoms: Vector, weights: Vector) -> tuple[Vector, Vector]:
-    """The atoms and weights of the point of least norm in the atoms' hull, reached from the given weights.
+    """The atoms and weights of the point of least norm in the atoms' hull, starting from the given weights.
 
     Move towards the least norm in the affine hull; an atom whose weight reaches zero on the way is dropped,
-    which can happen only as often as there are atoms.
+    which happens at most once per atom.
     """
     while len(atoms) > 1:
         edges = (atoms[1:] - atoms[0]).T

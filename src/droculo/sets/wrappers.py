@@ -9,8 +9,12 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.precision import double
-from droculo.sets.base import Cut, Set
+from droculo.sets.contract import Cut, Set
 from droculo.sets.geometry import Geometry, Joint, Vector
+from droculo.sets.vertices import Affine, Joined, Vertex
+
+#: compiled as a whole: one operation after another, `contains` would take ten times as long
+_contains = eqx.filter_jit(lambda set_, x, tolerance: set_.contains(x, tolerance))
 
 
 class AffineImage(Set):
@@ -38,6 +42,9 @@ class AffineImage(Set):
     def argmax(self, direction: Array) -> Array:
         return (self.base.argmax(direction) * self.scale + self.offset).astype(direction.dtype)
 
+    def vertex(self, direction: Array) -> Vertex:
+        return Affine(self.base.vertex(direction), jnp.asarray(self.scale), jnp.asarray(self.offset))
+
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return self.base.contains((x - self.offset) / self.scale, jnp.asarray(tolerance / self.scale))
 
@@ -49,7 +56,9 @@ class AffineImage(Set):
     def separate(self, x: Array) -> Cut:
         x = jnp.asarray(x)
         found = self.base.separate(((x - self.offset) / self.scale).astype(x.dtype))
-        return self._cut(x, found.normal, found.inside)  # moving far away costs digits: the base alone is too strict
+        return self._cut(
+            x, found.normal, found.inside
+        )  # a large offset costs digits, so that the base alone is too strict
 
     def _image_geometry(self) -> Geometry:
         known = self.base.geometry
@@ -57,11 +66,11 @@ class AffineImage(Set):
         center = None if known.center is None else self.scale * known.center + self.offset
         least_element = None if known.least_element is None else self.scale * known.least_element + self.offset
         if least_element is not None and np.any(least_element < 0):
-            least_element = None  # not a point of the positive orthant: no monotone function lives there
+            least_element = None  # outside of the positive orthant, where monotone functions are defined
         if moved:
             at_zero = -self.offset / self.scale
             with double():
-                holds_zero = bool(self.base.contains(jnp.asarray(at_zero), 1e-12))
+                holds_zero = bool(_contains(self.base, jnp.asarray(at_zero), 1e-12))
         else:
             holds_zero = known.contains_origin
         if least_element is not None:
@@ -86,7 +95,7 @@ class AffineImage(Set):
         )
 
     def _fixes(self, known: Geometry) -> bool:
-        """Whether the image lies in the base and keeps the base's anchor: then it is the image's anchor too."""
+        """True if the image lies in the base and contains the base's anchor, which then is the image's anchor too."""
         if known.anchor is None or known.center is None:
             return False
         shrinks_to_center = np.allclose(self.offset, (1 - self.scale) * known.center, rtol=0, atol=1e-15)
@@ -94,7 +103,7 @@ class AffineImage(Set):
 
 
 def scaled(base: Set, factor: float) -> AffineImage:
-    """The set blown up by `factor` around the origin."""
+    """The set scaled by `factor` around the origin."""
     return AffineImage(base, scale=factor)
 
 
@@ -133,6 +142,9 @@ class Shrunk(Set):
 
     def argmax(self, direction: Array) -> Array:
         return self.image.argmax(direction)
+
+    def vertex(self, direction: Array) -> Vertex:
+        return self.image.vertex(direction)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return self.image.contains(x, tolerance)
@@ -186,6 +198,10 @@ class Product(Set):
         pieces = jnp.split(direction, self.ends)
         return jnp.concatenate([p.argmax(piece) for p, piece in zip(self.parts, pieces, strict=True)])
 
+    def vertex(self, direction: Array) -> Vertex:
+        pieces = jnp.split(direction, self.ends)
+        return Joined(tuple(p.vertex(piece) for p, piece in zip(self.parts, pieces, strict=True)), self.ends)
+
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         pieces = jnp.split(jnp.asarray(x), self.ends)
         inside = [p.contains(piece, tolerance) for p, piece in zip(self.parts, pieces, strict=True)]
@@ -198,4 +214,6 @@ class Product(Set):
     def separate(self, x: Array) -> Cut:
         pieces = jnp.split(jnp.asarray(x), self.ends)
         inside, normals = zip(*(p.separate(piece) for p, piece in zip(self.parts, pieces, strict=True)), strict=True)
-        return Cut(jnp.all(jnp.stack(inside)), jnp.concatenate(normals))  # the parts that hold their piece add nothing
+        return Cut(
+            jnp.all(jnp.stack(inside)), jnp.concatenate(normals)
+        )  # parts that contain their piece have a zero normal

@@ -1,7 +1,8 @@
-"""Interrupting a run and going on later, with a bit-identical result."""
+"""Interrupt a run and continue it later, with a bit-identical result."""
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 from dataclasses import dataclass
@@ -9,33 +10,36 @@ from pathlib import Path
 
 import numpy as np
 
+from droculo.engine.fingerprint import Fingerprint
+
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder in which a run saves itself after every piece; the same call with the same folder goes on from there.
+    """A folder in which a run is saved after every piece; the same call with the same folder continues from there.
 
-    The folder belongs to one run: another problem, algorithm, network, key or record is refused.
+    The folder belongs to one run: another problem, algorithm, network, key or record is refused. Going on is bit-identical on
+    the same machine with the same versions; another processor or another JAX may round differently from there on.
     """
 
     folder: str | os.PathLike[str]
 
-    def load(self, identity: str, pieces: int) -> list[dict[str, np.ndarray]]:
+    def load(self, identity: Fingerprint, pieces: int) -> list[dict[str, np.ndarray]]:
         """The arrays of all pieces saved so far, at most `pieces` of them."""
         path = Path(self.folder)
         if path.exists() and not path.is_dir():
             raise ValueError(f"a checkpoint is a folder, and {path} is a file. Pass the name of a new folder.")
         path.mkdir(parents=True, exist_ok=True)
-        owner = path / "run.txt"
+        owner = path / "run.json"
         if not owner.exists():
             if any(file.suffix != ".part" for file in path.iterdir()):
                 raise ValueError(f"the checkpoint folder {path} holds other files; pass an empty or a new folder.")
             half = owner.with_suffix(".part")
-            half.write_text(identity + "\n")
+            half.write_text(json.dumps(identity.to_json()) + "\n")
             half.replace(owner)
-        elif owner.read_text().strip() != identity:
+        elif not _is_of(owner, identity):
             raise ValueError(
                 f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key, record, rounds, "
-                "agents or dtype, or to another version of droculo or JAX. Pass the same ones to go on, "
+                "agents or dtype, or to a version of droculo with other results. Pass the same ones to continue, "
                 "or another folder to begin a new run."
             )
         saved = []
@@ -49,7 +53,7 @@ class Checkpoint:
         return saved
 
     def save(self, number: int, arrays: dict[str, np.ndarray]) -> None:
-        """Write one piece, whole or not at all."""
+        """Write one piece completely, or not at all."""
         half = self._file(number).with_suffix(".part")
         with half.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -57,3 +61,10 @@ class Checkpoint:
 
     def _file(self, number: int) -> Path:
         return Path(self.folder) / f"piece-{number:05d}.npz"
+
+
+def _is_of(owner: Path, identity: Fingerprint) -> bool:
+    try:
+        return Fingerprint.from_json(json.loads(owner.read_text())).matches(identity)
+    except ValueError:  # it is damaged: nothing is known of what lies beside it
+        return False

@@ -30,20 +30,20 @@ def in_phases(
     checkpoint: Checkpoint | None,
     options: dict[str, Any],
 ) -> Trajectory:
-    """Every phase of `anytime` as a run of its own, with a key of its own, against what the problem has become."""
+    """Play every phase of `anytime` as a separate run with its own key, against the problem from that round on."""
     if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 1:
         raise ValueError(f"an Anytime has no horizon: say with rounds=... how long to play; got rounds={rounds!r}.")
     every = (options["record"] or Record()).every
     if every > 1 and anytime.first % every:
         raise ValueError(
-            f"a record of every {every}th round must keep its distance from phase to phase: {every} must divide the first "
+            f"recorded rounds must be evenly spaced across phases: {every}, the distance of recorded rounds, must divide the first "
             f"phase, {anytime.first} rounds. Pass Anytime(..., first={-(-anytime.first // every) * every}) or another record."
         )
     keys, batched = as_keys(key)
     parts = []
     for number, phase in enumerate(anytime.phases(int(rounds))):
         own = jax.vmap(lambda key, number=number: jax.random.fold_in(key, number))(keys)
-        # A phase that is cut short has a folder of its own, so that a longer run can go on from the phases before it.
+        # A phase that is cut short has a separate folder, so that a longer run can continue from the phases before it.
         cut = "" if phase.rounds == phase.algorithm.horizon else f"-first-{phase.rounds}"
         folder = None if checkpoint is None else Checkpoint(Path(checkpoint.folder) / f"phase-{number:02d}{cut}")
         run = simulate(

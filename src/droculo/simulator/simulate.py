@@ -1,11 +1,11 @@
-"""Driver 1: all agents in one process. The verb, its checks, and the loop over compiled pieces."""
+"""Driver 1: all agents in one process. `simulate` checks, plays one compiled piece after the other, and assembles the run."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,29 +14,27 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from droculo.algorithms import Algorithm, Anytime
+from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
 from droculo.engine.block import World, begin
-from droculo.engine.compiling import is_short, program
+from droculo.engine.compiling import program
 from droculo.engine.costs import COUNTED, CostCurve, Ledger
-from droculo.engine.fingerprint import fingerprint
-from droculo.engine.inputs import (
-    as_identities,
-    as_keys,
-    as_rounds,
-    cast,
-    check,
-    check_answers,
-    check_finite,
-    check_inside,
-)
+from droculo.engine.fingerprint import Fingerprint, fingerprint
+from droculo.engine.inputs import check_finite, check_inside
 from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.engine.plan import Piece, pieces, questions
 from droculo.engine.record import Record, Trajectory
+from droculo.engine.run import Run, check_types
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.simulator.checkpoint import Checkpoint
 from droculo.simulator.phases import in_phases
 from droculo.simulator.stretch import stretch
+
+#: the arrays of one piece of a run
+Arrays = dict[str, np.ndarray]
+#: a run that takes less than so many seconds shows no progress bar unless one is asked for
+PATIENCE = 3.0
 
 
 def simulate(
@@ -56,7 +54,7 @@ def simulate(
     """Play `algorithm` on every node of `network` against `problem`, and return what happened.
 
     `key` is a JAX random key (or a whole number to make one from), or a batch of keys: one run for each, compiled and
-    run together. `rounds`: play so many rounds only, by default the algorithm's horizon; an `Anytime` has none, and
+    run together. `rounds`: how many rounds to play, by default the algorithm's horizon; an `Anytime` has none, and
     needs them. `agents` says which function and which random stream each node has: 0, 1, ..., N-1 by default.
     `progress`: show a bar; by default only when the run takes more than a few seconds. `quick`: compile in less
     than half the time a program that takes several times as long, by default for short runs. Same key, same result.
@@ -68,98 +66,87 @@ def simulate(
     >>> run.actions.shape
     (100, 4, 6)
     """
-    expect(
-        problem,
-        Problem,
-        "problem",
-        "Pass for example droculo.problems.TopB.random(...), or problems.from_function(...).",
-    )
-    expect(
-        algorithm, (Algorithm, Anytime), "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...)."
-    )
-    expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.from_graph(graph).")
-    expect(record, (Record, type(None)), "record", "Pass for example droculo.Record(every=10).")
+    check_types(problem, algorithm, network, record, (Algorithm, Anytime))
     expect(checkpoint, (Checkpoint, type(None)), "checkpoint", "Pass droculo.Checkpoint(folder).")
-    record = record or Record()
+    options: dict[str, Any] = {"record": record or Record(), "agents": agents, "dtype": dtype}
     if isinstance(algorithm, Anytime):
-        options: dict[str, Any] = {
-            "record": record,
-            "agents": agents,
-            "dtype": dtype,
-            "progress": progress,
-            "quick": quick,
-        }
+        options |= {"progress": progress, "quick": quick}
         return in_phases(simulate, problem, algorithm, network, key, rounds, checkpoint, options)
-    rounds = as_rounds(rounds, algorithm.horizon)
-    keys, batched = as_keys(key)
-    identities = as_identities(agents, network.n_agents)
-    kind = np.dtype(dtype)
-    check(problem, algorithm, network, identities, kind)
+    run = Run.of(problem, algorithm, network, key=key, rounds=rounds, **options)
     clear_caches_if_needed()
     began = time.perf_counter()
-    with jax.enable_x64(kind == np.float64):
-        parts = jax.tree.map(lambda leaf: cast(leaf, kind), (problem, algorithm, network))
-        world = World(*parts, jnp.asarray(identities))
-        check_answers(world)
-        states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *leaf.shape)), begin(world))
-        plan = pieces(algorithm, rounds, record)
-        saved: list[dict[str, np.ndarray]] = []
+    with run.precision():
+        world = run.world()
+        states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(run.keys), *leaf.shape)), begin(world))
+        plan = pieces(algorithm, run.rounds, run.record)
+        saved: list[Arrays] = []
         if checkpoint is not None:
-            given = (problem, algorithm, rounds, network, identities, jax.random.key_data(keys), record, str(kind))
-            first = (world, plan[0].shape, states, keys, jnp.asarray(0), jnp.asarray(1))
-            jaxpr = eqx.filter_make_jaxpr(stretch)(*first)[0]
-            identity = fingerprint(given, _behaviour(problem, identities), program=jaxpr)
-            saved = checkpoint.load(identity, len(plan))
-        if saved:
-            structure = jax.tree.structure(states)
-            states = jax.tree.unflatten(
-                structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(len(jax.tree.leaves(states)))]
-            )
-        play = program(stretch, quick=is_short(algorithm, network.n_agents) if quick is None else quick)
-        played = sum(piece.rounds for piece in plan[: len(saved)])
-        patience = 3.0 if progress is None else 0.0
-        with tqdm(
-            total=rounds,
-            initial=played,
-            unit=" rounds",
-            delay=patience,
-            disable=progress is False,
-            leave=bool(progress),
-        ) as bar:
-            for number, piece in enumerate(plan[len(saved) :], start=len(saved)):
-                states, bill, kept = play(
-                    world, piece.shape, states, keys, jnp.asarray(piece.start), jnp.asarray(piece.blocks)
-                )
-                arrays = _to_host(bill, kept, piece)
-                check_finite(states, piece.start, piece.rounds)
-                if kept is not None:
-                    check_inside(kept.outside[:, : piece.blocks], piece.start, piece.rounds)
-                if checkpoint is not None:
-                    leaves = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
-                    checkpoint.save(number, arrays | leaves)
-                saved.append(arrays)
-                bar.update(piece.rounds)
+            saved = checkpoint.load(_identity(run, plan, states), len(plan))
+            states = _states_after(saved, states)
+        for number in _with_progress(plan, len(saved), progress):
+            play = program(stretch, quick=run.compiles_quickly(quick))
+            states, arrays = _play(run, world, plan[number], play, states)
+            if checkpoint is not None:
+                checkpoint.save(number, arrays | _leaves(states))
+            saved.append(arrays)
         states = jax.tree.map(np.asarray, states)
     ends = np.cumsum([piece.rounds for piece in plan])
-    took = time.perf_counter() - began
-    return _assemble(algorithm, ends, record, identities, states, saved, batched, kind, took)
+    return _assemble(run, ends, states, saved, time.perf_counter() - began)
 
 
-def _behaviour(problem: Problem, identities: NDArray[np.int64]) -> list[Array]:
-    """What oracle and functions answer at a few places: parts of them may live where no program shows what they do."""
-    directions = np.random.default_rng(0).standard_normal((3, problem.set.dim))
-    corners = [problem.set.argmax(jnp.asarray(c)) for c in directions]
-    asked = [(jnp.asarray(i), jnp.asarray(t)) for i in (identities[0], identities[-1]) for t in (0, 1)]
-    return corners + [problem.value(i, t, sum(corners[1:], corners[0]) / 3) for i, t in asked]
+def _play(run: Run, world: World, piece: Piece, play: Any, states: Any) -> tuple[Any, Arrays]:
+    """Play one piece; what comes back is checked."""
+    start, blocks = jnp.asarray(piece.start), jnp.asarray(piece.blocks)
+    states, bill, kept = play(world, piece.shape, states, run.keys, start, blocks)
+    arrays = _to_host(bill, kept, piece)
+    check_finite(states, piece.start, piece.rounds)
+    if kept is not None:
+        check_inside(kept.outside[:, : piece.blocks], piece.start, piece.rounds)
+    return states, arrays
 
 
-def _to_host(bill: Any, kept: Any, piece: Piece) -> dict[str, np.ndarray]:
+def _with_progress(plan: list[Piece], done: int, progress: bool | None) -> Iterator[int]:
+    """The numbers of the pieces that are left, with a bar that counts their rounds."""
+    rounds = [piece.rounds for piece in plan]
+    with tqdm(
+        total=sum(rounds),
+        initial=sum(rounds[:done]),
+        unit=" rounds",
+        delay=PATIENCE if progress is None else 0.0,
+        disable=progress is False,
+        leave=bool(progress),
+    ) as bar:
+        for number in range(done, len(plan)):
+            yield number
+            bar.update(rounds[number])
+
+
+def _leaves(states: Any) -> Arrays:
+    return {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
+
+
+def _states_after(saved: list[Arrays], states: Any) -> Any:
+    """The states after the last saved piece, or those given."""
+    if not saved:
+        return states
+    number = len(jax.tree.leaves(states))
+    return jax.tree.unflatten(jax.tree.structure(states), [jnp.asarray(saved[-1][f"state{i}"]) for i in range(number)])
+
+
+def _identity(run: Run, plan: list[Piece], states: Any) -> Fingerprint:
+    """What a checkpoint belongs to."""
+    given = (run.problem, run.algorithm, run.network, run.identities, run.keys, run.record, str(run.kind))
+    seen = behaviour_of_problem(run.problem, run.identities, run.rounds), behaviour_of_algorithm(run.algorithm)
+    return fingerprint(given, [piece.rounds for piece in plan], jax.tree.map(np.shape, states), seen)
+
+
+def _to_host(bill: Any, kept: Any, piece: Piece) -> Arrays:
     """The piece's numbers as NumPy arrays: seeds first, then recorded rounds, then agents."""
     costs = {"messages": bill.messages, **vars(bill.spent)}
     arrays = {name: np.asarray(value).astype(np.int64) for name, value in costs.items()}
     if kept is None:
         return arrays
-    # Buffers are (seeds, blocks, agents, rounds of the block, ...); rounds and agents change places.
+    # Buffers are (seeds, blocks, agents, rounds of the block, ...); the axes of rounds and agents are swapped.
     number = piece.blocks
     played = np.asarray(kept.rounds)[0, :number, 0]
     valid = np.asarray(kept.valid)[0, :number, 0] & (played < piece.start + piece.rounds)
@@ -172,43 +159,31 @@ def _to_host(bill: Any, kept: Any, piece: Piece) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _assemble(
-    algorithm: Algorithm,
-    ends: NDArray[np.int64],
-    record: Record,
-    identities: NDArray[np.int64],
-    states: Any,
-    saved: list[dict[str, np.ndarray]],
-    batched: bool,
-    kind: np.dtype,
-    seconds: float,
-) -> Trajectory:
+def _assemble(run: Run, ends: NDArray[np.int64], states: Any, saved: list[Arrays], seconds: float) -> Trajectory:
+    """The pieces put together; without a batch of seeds, without an axis for them."""
+
     def unbatch(array: Any) -> Any:
-        return array if batched else array[0]
+        return array if run.batched else array[0]
 
     def joined(name: str) -> Any:
-        shape = (saved[0]["messages"].shape[0], 0, len(identities), algorithm.domain.dim)
-        return unbatch(np.concatenate([s[name] for s in saved], axis=1) if record.every else np.zeros(shape, kind))
+        return unbatch(np.concatenate([arrays[name] for arrays in saved], axis=1) if run.record.every else nothing)
 
-    def total(name: str) -> NDArray[np.int64]:
-        return unbatch(sum(s[name] for s in saved))
-
-    def so_far(name: str) -> NDArray[np.int64]:
-        return unbatch(np.cumsum(np.stack([s[name] for s in saved], axis=1), axis=1))
-
-    rounds = int(ends[-1])
-    blocks = -(-rounds // (algorithm.block * algorithm.slot))
-    asked = -(-rounds // algorithm.slot) * questions(algorithm)
-    counted = {name: total(name) for name in COUNTED}
-    ledger = Ledger.of(algorithm, counted, blocks, asked, kind, seconds)
+    algorithm, every = run.algorithm, run.record.every
+    nothing = np.zeros((len(run.keys), 0, len(run.identities), algorithm.domain.dim), run.kind)
+    blocks = -(-run.rounds // (algorithm.block * algorithm.slot))
+    asked = -(-run.rounds // algorithm.slot) * questions(algorithm)
+    counted = {name: unbatch(sum(arrays[name] for arrays in saved)) for name in COUNTED}
+    so_far = {
+        name: unbatch(np.cumsum(np.stack([arrays[name] for arrays in saved], axis=1), axis=1)) for name in COUNTED
+    }
     return Trajectory(
-        horizon=rounds,
-        rounds=np.concatenate([s["rounds"] for s in saved]) if record.every else np.zeros(0, np.int64),
+        horizon=run.rounds,
+        rounds=np.concatenate([arrays["rounds"] for arrays in saved]) if every else np.zeros(0, np.int64),
         actions=joined("actions"),
         decisions=joined("decisions"),
-        queries=joined("queries") if record.queries and record.every else None,
-        agents=identities,
+        queries=joined("queries") if run.record.queries and every else None,
+        agents=run.identities,
         states=jax.tree.map(unbatch, states),
-        ledger=ledger,
-        spending=CostCurve(ends, {name: so_far(name) for name in COUNTED}),
+        ledger=Ledger.of(algorithm, counted, blocks, asked, run.kind, seconds),
+        spending=CostCurve(ends, so_far),
     )

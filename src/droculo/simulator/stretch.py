@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from droculo.algorithms import Answers, Keys, OracleCalls, SlotPlay
-from droculo.engine.block import Kept, RunKeys, Shape, World, answers, keep_block, play_block
+from droculo.engine.block import AgentBlock, Kept, RunKeys, Shape, World, answers
 
 AXIS = "agents"
 
@@ -54,43 +54,66 @@ def stretch(
     return jax.vmap(lambda states, key: _blocks(world, shape, states, key, start, count))(states, keys)
 
 
+class _Blocks(NamedTuple):
+    """The blocks of one run of a batch."""
+
+    world: World
+    shape: Shape
+    keys: RunKeys
+    own: Keys  # of all agents
+
+    def play(self, first: Array, states: Any) -> tuple[Any, Bill, Kept | None]:
+        """All agents play the block that begins with round `first`, exchange and update."""
+        block = self._number(first)
+
+        def agent(node: Array, keys: Keys, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
+            ports, played = self._played(node, keys, state, first)
+            total, seen = played.play()
+            kept = played.keep(seen)
+            state, spent = self.world.algorithm.update(ports, state, total, keys.fold_in(first))
+            return state, spent, kept
+
+        new, spent, kept = jax.vmap(agent, axis_name=AXIS)(self.world.agents, self.own, states)
+        return new, Bill(_messages(self.world, self.keys.network, block), spent), kept
+
+    def keep(self, first: Array, states: Any) -> Kept | None:
+        """What `play` keeps, without the update."""
+
+        def agent(node: Array, keys: Keys, state: Any) -> Kept | None:
+            played = self._played(node, keys, state, first)[1]
+            return played.keep(played.play()[1])
+
+        return jax.vmap(agent, axis_name=AXIS)(self.world.agents, self.own, states)
+
+    def _played(self, node: Array, keys: Keys, state: Any, first: Array) -> tuple[SimulatedPorts, AgentBlock]:
+        noise = jax.random.fold_in(self.keys.noise, node)
+        ports = SimulatedPorts(self.world, node, self.keys.network, noise, self._number(first))
+        return ports, AgentBlock(self.world, self.shape, ports, state, first, keys)
+
+    def _number(self, first: Array) -> Array:
+        return first // (self.world.algorithm.block * self.world.algorithm.slot)
+
+
 def _blocks(
     world: World, shape: Shape, states: Any, key: Array, start: Array, count: Array
 ) -> tuple[Any, Bill, Kept | None]:
     rounds = shape.slots * world.algorithm.slot + shape.short
-    full = world.algorithm.block * world.algorithm.slot
-    run = RunKeys.of(key)
-    keys = jax.vmap(run.of_agent)(world.agents)
-
-    def one(first: Array, states: Any, moves: bool = True) -> tuple[Any, Bill | None, Kept | None]:
-        block = first // full
-
-        def live(agent: Array, keys: Keys, state: Any) -> tuple[Any, Any, Kept | None]:
-            ports = SimulatedPorts(world, agent, run.network, jax.random.fold_in(run.noise, agent), block)
-            total, seen = play_block(world, shape, ports, state, first, keys)
-            kept = keep_block(world, shape, ports, state, first, keys, seen)
-            if not moves:
-                return None, None, kept
-            state, spent = world.algorithm.update(ports, state, total, keys.fold_in(first))
-            return state, spent, kept
-
-        new, spent, kept = jax.vmap(live, axis_name=AXIS)(world.agents, keys, states)
-        return new, Bill(_messages(world, run.network, block), spent) if moves else None, kept
+    keys = RunKeys.of(key)
+    blocks = _Blocks(world, shape, keys, jax.vmap(keys.of_agent)(world.agents))
 
     def body(i: Array, carry: tuple[Any, Bill, Kept | None]) -> tuple[Any, Bill, Kept | None]:
         states, bill, buffers = carry
-        new, cost, kept = one(start + i * rounds, states)
+        new, cost, kept = blocks.play(start + i * rounds, states)
         bill = jax.tree.map(lambda total, more: total + more.astype(total.dtype), bill, cost)
         buffers = jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept)
         return new, bill, buffers
 
-    # What is kept has the same shape whether agents move on or not; to trace the oracle takes most of the time.
-    like = jax.eval_shape(lambda: one(start, states, moves=False))[2]
+    # Shapes are found without the update: tracing the oracle takes most of the time.
+    like = jax.eval_shape(lambda: blocks.keep(start, states))
     buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
     nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
-    return jax.lax.fori_loop(
-        0, count, body, (states, Bill(nothing, jax.tree.map(lambda _: nothing, OracleCalls())), buffers)
-    )
+    bill = Bill(nothing, jax.tree.map(lambda _: nothing, OracleCalls()))
+    return jax.lax.fori_loop(0, count, body, (states, bill, buffers))
 
 
 def _messages(world: World, key: Array, block: Array) -> Array:

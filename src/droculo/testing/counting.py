@@ -13,6 +13,7 @@ from jax import Array
 from jax.custom_batching import custom_vmap
 
 from droculo.sets import Cut, Geometry, Set
+from droculo.sets.vertices import Vertex
 
 
 class Calls(NamedTuple):
@@ -79,8 +80,10 @@ class CountingSet(Set):
         return self.base.has_fast_contains
 
     def argmax(self, direction: Array) -> Array:
-        asked = self.counter.report(0, jnp.any(direction != 0))
-        return self.base.argmax(jnp.where(asked, direction, jnp.zeros_like(direction)))
+        return self.base.argmax(self._asked(direction))
+
+    def vertex(self, direction: Array) -> Vertex:
+        return self.base.vertex(self._asked(direction))
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         return self.base.contains(x, tolerance)
@@ -90,6 +93,10 @@ class CountingSet(Set):
 
     def separate(self, x: Array) -> Cut:
         return self.base.separate(self._reported(2, x))
+
+    def _asked(self, direction: Array) -> Array:
+        asked = self.counter.report(0, jnp.any(direction != 0))
+        return jnp.where(asked, direction, jnp.zeros_like(direction))
 
     def _reported(self, kind: int, x: Array) -> Array:
         """x, once the call is reported. (The condition depends on x, so that every agent of a batch reports.)"""

@@ -1,4 +1,4 @@
-"""Random points of a set, for checks: mixtures of vertices, made through the oracle alone."""
+"""Random points of a set, for checks: mixtures of vertices, made by the oracle alone."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def random_points(set_: Set, number: int, rng: np.random.Generator) -> Vector:
 
 
 def all_inside(set_: Set, points: Vector, tolerance: float) -> bool:
-    """Whether every row is in the set."""
+    """True if every row is in the set."""
     return bool(np.all(_inside(set_, jnp.asarray(points), jnp.asarray(tolerance))))

@@ -1,8 +1,9 @@
-"""Whether a set keeps its contract: `check_set` tries its oracle and every fact it states."""
+"""`check_set`: does a set keep its contract? Its oracle and every fact that it states are tested."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from droculo.precision import double
-from droculo.sets.base import Cut, NoProjectionError, Set
+from droculo.sets.contract import Cut, NoProjectionError, Set
 from droculo.sets.geometry import Vector
 from droculo.sets.search import HostOracle
+from droculo.sets.vertices import split
 from droculo.sets.wrappers import Shrunk
 
-#: Draws from the subspace's sphere whose mean and second moment are looked at.
+#: Draws from the sphere of the subspace, whose mean and second moment are tested.
 DRAWS = 2000
 
 
@@ -25,7 +27,7 @@ def check_set(
     """Raise an AssertionError, in a full sentence, for the first part of the contract that `set_` breaks.
 
     `reference(c)` is the optimal value max <c, x> over the set, found in another way (by an LP, say). Facts
-    that the set does not know are passed over, and so are a projection and a separation oracle that it does not have.
+    that the set does not know are skipped, as are a projection and a separation oracle that it does not have.
     `samples` is the number of random directions.
     """
     rng = np.random.default_rng(seed)
@@ -45,10 +47,11 @@ def check_set(
                 _check_ball(set_, directions, sphere, projection, rng)
 
 
-# Compiled once per set: a check asks thousands of small questions.
+# Compiled once per set: a check makes thousands of small calls.
 _contains = eqx.filter_jit(lambda set_, x, tolerance: set_.contains(x, tolerance))
 _argmax = eqx.filter_jit(lambda set_, direction: set_.argmax(direction))
 _argmaxes = eqx.filter_jit(lambda set_, directions: jax.vmap(set_.argmax)(directions))
+_vertices = eqx.filter_jit(lambda set_, directions, y: jax.vmap(lambda c: _vertex_facts(set_, c, y))(directions))
 _asked = eqx.filter_jit(lambda set_, points, names: {name: jax.vmap(getattr(set_, name))(points) for name in names})
 _projections = eqx.filter_jit(lambda space, vectors: jax.vmap(space.project)(vectors))
 _samples = eqx.filter_jit(lambda space, keys, dim: jax.vmap(lambda key: space.sample(key, dim))(keys))
@@ -64,7 +67,7 @@ def _inside(set_: Set, x: Vector, what: str, tolerance: float = 1e-8) -> None:
 def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], float] | None) -> Vector:
     """Shapes, precision, membership and optimality, for one direction at a time and for many at once."""
     single = [_argmax(set_, jnp.asarray(c)) for c in directions]
-    vertices = np.asarray(_argmaxes(set_, jnp.asarray(directions)))
+    vertices = _check_vertices(set_, directions, np.float64)
     size = max(1.0, float(set_.radius))
     for c, alone, vertex in zip(directions, single, vertices, strict=True):
         assert (alone.shape, alone.dtype) == (c.shape, c.dtype), (
@@ -93,11 +96,51 @@ def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], f
     return vertices
 
 
+def _vertex_facts(set_: Set, direction: jax.Array, y: jax.Array) -> dict[str, Any]:
+    vertex = set_.vertex(direction)
+    return {
+        "vertex": vertex,
+        "argmax": set_.argmax(direction),
+        "dense": vertex.dense(),
+        "inner": vertex.inner(y),
+        "added": vertex.add_to(y, jnp.asarray(0.5, y.dtype)),
+    }
+
+
+def _all_facts(set_: Set, directions: Vector, dtype: type = np.float64) -> dict[str, Any]:
+    """argmax and vertex for a batch of directions, and products with the first one; one program per precision."""
+    found: dict[str, Any] = _vertices(set_, jnp.asarray(directions, dtype), jnp.asarray(directions[0], dtype))
+    return found
+
+
+def _answers(set_: Set, directions: Vector) -> Vector:
+    """argmax of as many directions as the samples."""
+    return np.asarray(_all_facts(set_, directions)["argmax"])
+
+
+def _check_vertices(set_: Set, directions: Vector, dtype: type) -> Vector:
+    """The structured form of every vertex against the dense one; returns the latter."""
+    found = _all_facts(set_, directions, dtype)
+    vertex = found.pop("vertex")
+    wrong = {name: str(value.dtype) for name, value in found.items() if value.dtype != dtype}
+    assert not wrong, f"argmax and vertex must keep the precision of their arguments, {np.dtype(dtype)}; got {wrong}."
+    found = {name: np.asarray(value, np.float64) for name, value in found.items()}
+    points, y = found["argmax"], directions[0].astype(dtype).astype(np.float64)
+    assert np.array_equal(found["dense"], points), "vertex(direction).dense() is not argmax(direction)."
+    rounding = 100 * set_.dim * float(np.finfo(dtype).eps) * (1 + float(set_.radius)) * (1 + np.linalg.norm(y))
+    assert np.allclose(found["inner"], points @ y, rtol=0, atol=rounding), "vertex.inner(y) is not <argmax, y>."
+    assert np.allclose(found["added"], y + points / 2, rtol=0, atol=rounding), (
+        "vertex.add_to(x, weight) is not x + weight * argmax."
+    )
+    for leaf in map(np.asarray, jax.tree.leaves(split(vertex)[1])):
+        assert np.all(leaf == leaf[:1]), "a Shared part differs between two vertices of the set."
+    return points
+
+
 def _check_single_precision(set_: Set, directions: Vector, vertices: Vector) -> None:
-    """In a float32 run the set's own numbers are float32 too, and nothing may turn double on the way."""
-    single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if eqx.is_inexact_array(leaf) else leaf, set_)
-    found = _argmaxes(single, jnp.asarray(directions, jnp.float32))
-    assert found.dtype == jnp.float32, f"argmax must keep float32; got {found.dtype} for a float32 direction."
+    """In a float32 run the set's own numbers are float32 too, and nothing may become float64."""
+    single = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32) if eqx.is_inexact_array(leaf) else leaf, set_)
+    found = _check_vertices(single, directions, np.float32)
     # Near ties may go the other way in float32, so values are compared, not points.
     reached, wanted = (np.sum(directions * np.asarray(points, np.float64), axis=1) for points in (found, vertices))
     scale = float(set_.radius) * np.linalg.norm(directions, axis=1) + 1e-30
@@ -124,11 +167,13 @@ def _check_points(set_: Set, vertices: Vector, rng: np.random.Generator) -> None
         f"the anchor has sup-norm {np.abs(set_.anchor).max()} and another point of the set {least}."
     )
     if set_.least_element is not None:
-        _inside(set_, set_.least_element, "the origin (least element)")
+        _inside(set_, set_.least_element, "the least element")
         assert np.all(vertices >= set_.least_element - 1e-8 * size), (
-            "a point of the set is not above the stated origin."
+            "a point of the set is not above the stated least element."
         )
-        assert np.all(set_.least_element >= 0), f"the origin must not be negative; got {set_.least_element.tolist()}."
+        assert np.all(set_.least_element >= 0), (
+            f"the least element must not be negative; got {set_.least_element.tolist()}."
+        )
     held = bool(_contains(set_, jnp.zeros(set_.dim), jnp.asarray(1e-9)))
     assert held == set_.contains_origin, (
         f"the set states contains_origin={set_.contains_origin}, and contains(0) is {held}."
@@ -144,12 +189,13 @@ def _check_nearest(set_: Set, vertices: Vector, rng: np.random.Generator) -> Non
     names = tuple(name for name in ("project", "separate") if _has(set_, name))
     if not names:
         return
-    # Near, far and very far points, one of them NaN; as many as the vertices, so that nothing is compiled anew.
+    # Near, far and very far points, one of them NaN; as many as the vertices, so that compiled programs are used again.
     reach = float(set_.radius) * rng.choice([0.1, 1.0, 10.0], (len(vertices), 1)) / np.sqrt(set_.dim)
     points = vertices * rng.random((len(vertices), 1)) + reach * rng.standard_normal(vertices.shape)
     points[-1, 0] = np.nan
     for dtype in (np.float64, np.float32):
-        for name, found in _asked(set_, jnp.asarray(points, dtype), names).items():
+        answers = jax.tree.map(np.asarray, _asked(set_, jnp.asarray(points, dtype), names))
+        for name, found in answers.items():
             told = found.normal if isinstance(found, Cut) else found
             assert (told.shape, told.dtype) == (points.shape, dtype), (
                 f"{name} must keep the shape and precision of its argument; got {told.shape[1:]} {told.dtype} for "
@@ -166,7 +212,7 @@ def _check_nearest(set_: Set, vertices: Vector, rng: np.random.Generator) -> Non
 def _has(set_: Set, name: str) -> bool:
     try:
         eqx.filter_eval_shape(getattr(set_, name), jnp.zeros(set_.dim))
-    except (NoProjectionError, ImportError):  # none is known, or the extra that finds it is not installed
+    except (NoProjectionError, ImportError):  # there is none, or it needs an extra that is not installed
         return False
     return True
 
@@ -176,7 +222,7 @@ def _check_projections(set_: Set, y: Vector, near: Vector, names: tuple[str, ...
     eps = float(np.finfo(dtype).eps)
     size = float(set_.radius) + np.linalg.norm(y, axis=1)
     away = y - near
-    ahead = np.asarray(_argmaxes(set_, jnp.asarray(np.vstack([away, away[:1]]))))[:-1]
+    ahead = _answers(set_, np.vstack([away, away[:1]]))[:-1]
     gains = np.sum(away * (ahead - near), axis=1)
     # Rounding in the answer, and an oracle that is exact to 1e-9 only.
     allowed = size * (100 * eps * size + max(1e-9, 100 * eps) * np.linalg.norm(away, axis=1))
@@ -191,7 +237,7 @@ def _check_projections(set_: Set, y: Vector, near: Vector, names: tuple[str, ...
 
 
 def _check_cuts(set_: Set, x: Vector, cut: Cut) -> None:
-    """A point that is clearly outside is parted from every point of K; one that is clearly inside is called so."""
+    """A point clearly outside is separated from every point of K; a point clearly inside is reported as inside."""
     size = float(set_.radius)
     eps = float(np.finfo(cut.normal.dtype).eps)
     surely, maybe = (
@@ -199,13 +245,13 @@ def _check_cuts(set_: Set, x: Vector, cut: Cut) -> None:
         for share in (eps, max(1e-7, 100 * eps))
     )
     inside, normal = np.asarray(cut.inside), np.asarray(cut.normal, np.float64)
-    assert not np.any(surely & ~inside), "separate says outside of a point that contains holds."
-    assert not np.any(inside & ~maybe), "separate says inside of a point that contains does not hold."
+    assert not np.any(surely & ~inside), "separate reports a point as outside, but contains(x) is True."
+    assert not np.any(inside & ~maybe), "separate reports a point as inside, but contains(x) is False."
     assert not np.any(normal[inside]), "the normal must be zero where the point is inside."
-    beyond = np.asarray(_argmaxes(set_, jnp.asarray(np.vstack([normal, normal[:1]]))))[:-1]
+    beyond = _answers(set_, np.vstack([normal, normal[:1]]))[:-1]
     gaps = np.sum(normal * (x - beyond), axis=1)
     worst = float(np.min(gaps[~maybe], initial=np.inf))
-    assert worst > 0, f"the normal does not part a point from the set: <v, x> - max <v, z> is {worst}."
+    assert worst > 0, f"the normal does not separate a point from the set: <v, x> - max <v, z> is {worst}."
 
 
 def _check_subspace(set_: Set, oracle: HostOracle, vertices: Vector, rng: np.random.Generator) -> tuple[Vector, Vector]:
@@ -236,12 +282,12 @@ def _check_subspace(set_: Set, oracle: HostOracle, vertices: Vector, rng: np.ran
 
 
 def _affine_dimension(oracle: HostOracle, dim: int, radius: float, rng: np.random.Generator) -> int:
-    """The dimension of the affine hull: look across what is spanned so far, until the set is flat there."""
+    """The dimension of the affine hull: search orthogonally to the span found so far, until the set has no extent there."""
     start = oracle(rng.standard_normal(dim))
     basis = np.zeros((dim, 0))
     while basis.shape[1] < dim:
         across = rng.standard_normal(dim)
-        for _ in range(2):  # twice, against rounding
+        for _ in range(2):  # twice, because of rounding
             across -= basis @ (basis.T @ across)
         across /= np.linalg.norm(across)
         ends = [oracle(across) - start, oracle(-across) - start]
@@ -255,7 +301,7 @@ def _affine_dimension(oracle: HostOracle, dim: int, radius: float, rng: np.rando
 
 
 def _check_ball(set_: Set, directions: Vector, sphere: Vector, axes: Vector, rng: np.random.Generator) -> None:
-    """The inner ball, and the room that a shrunk set leaves around each of its points."""
+    """The inner ball, and the ball around each point of a shrunk set."""
     axes = axes[np.linalg.norm(axes, axis=1) > 1e-6]  # the faces nearest to the center are often x_i = const
     axes = axes / np.linalg.norm(axes, axis=1, keepdims=True)
     picked = axes[rng.permutation(len(axes))[: len(directions)]]

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from droculo.algorithms import Algorithm, Answers, Keys, OracleCalls, Slot, SlotPlay
-from droculo.algorithms.contract import Ports, slack
+from droculo.algorithms.contract import Ports
 from droculo.feedback import Feedback
 from droculo.sets import Set
+from droculo.sets.membership import slack
 from droculo.testing.counting import CallCounter
 
 

@@ -77,7 +77,7 @@ class Feeder:
             raise ValueError("two lines join the same two buses. Merge them into one.")
 
     def _is_tree(self) -> bool:
-        """Whether the closed lines join all buses without a loop."""
+        """True if the closed lines join all buses without a loop."""
         ends = {frozenset(line) for line in self.lines[self.closed].tolist()}
         reached, before = {1}, 0
         while len(reached) > before:

@@ -176,7 +176,7 @@ def _ascend(model: MeanField, starts: Array) -> tuple[Array, Array, Array]:
 
 
 def _check_weak(facility: Facility, margin: float) -> None:
-    """Whether one of two bounds on the Hessian of F proves the ELBO concave; that of the entropies is diagonal.
+    """Raise unless one of two bounds on the Hessian of F proves the ELBO concave; that of the entropies is diagonal.
 
     With c the coupling, F'' <= c I, and -1/(x(1 - x)) <= -4. And F'' <= diag(g_i/(1 - x_i)), g the gradient: for a
     user with falling ratings, F'' = sum_k (r_k - r_{k+1}) Q_k (diag(v_k)^2 - v_k v_k^T), where Q_k = prod_{l<=k}

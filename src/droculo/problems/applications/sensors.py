@@ -283,7 +283,7 @@ def _variance(noise: float) -> float:
 
 
 def _positions(positions: ArrayLike | None, n: int) -> Vector:
-    """As given, or on a circle where nobody said."""
+    """As given; on a circle by default."""
     angles = 2 * np.pi * np.arange(n) / n
     places = np.stack([np.cos(angles), np.sin(angles)], axis=1) if positions is None else np.asarray(positions, float)
     if places.shape != (n, 2):

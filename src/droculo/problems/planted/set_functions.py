@@ -29,7 +29,7 @@ SLACK = 1e-9
 
 
 class SetFunctions(Planted):
-    """A few submodular set functions f_k >= 0, weighted anew: f_{t,i}(x) = sum_k w_{t,i,k} F_k(x), w >= 0.
+    """A few submodular set functions f_k >= 0, with new weights in every round: f_{t,i}(x) = sum_k w_{t,i,k} F_k(x), w >= 0.
 
     F_k is the multilinear extension, so f is DR-submodular. K is a budget or partition matroid with whole capacities;
     the case is A2 (at most) or A1 (bases) where every f_k is monotone, else A4 or A3. The mean over rounds and agents

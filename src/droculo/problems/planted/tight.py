@@ -31,7 +31,7 @@ class WorstCase(Planted):
         A3     a + b <= 1 1/2        1      3/2    a = 1/2              1/4
         A4     a + b <= 1 1/(e - 1)  1      1 + p  a = 1 - 1/e          1/e
 
-    (Concave functions have alpha = 1: whoever is stuck has reached the optimum.)
+    (Concave functions have alpha = 1: an agent that is stuck has reached the optimum.)
 
     >>> WorstCase.random("A3", agents=2, pairs=3, seed=0).trap.tolist()
     [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]

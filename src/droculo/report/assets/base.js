@@ -1,9 +1,9 @@
-// Tools, colours and what is chosen. Text from the data only ever becomes text: no HTML is built from it.
+// Tools, colours and the current choice. Text from the data only ever becomes text: no HTML is built from it.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const root = document.documentElement;
-const state = { arena: 0, horizon: null, shown: new Set(), sort: null, playing: null, times: [], scaled: false };
+const state = { instance: 0, horizon: null, shown: new Set(), sort: null, playing: null, times: [], scaled: false };
 
 // ---- small tools
 
@@ -60,7 +60,7 @@ const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 const dark = () => root.dataset.theme === "dark";
 const dashes = Object.keys(data.look.dashes);
 const pattern = { solid: "", dash: "6 3.5", dot: "1.5 3", dashdot: "6 3 1.5 3", longdash: "10 4", longdashdot: "9 3 1.5 3" };
-const thetas = [...new Set(data.arenas.flatMap((a) => a.curves.map((c) => c.theta)).filter(present))]
+const thetas = [...new Set(data.instances.flatMap((a) => a.curves.map((c) => c.theta)).filter(present))]
   .sort((a, b) => Math.abs(a - 0.5).toFixed(5) - Math.abs(b - 0.5).toFixed(5) || b - a);
 const colour = (curve) => {
   const palette = dark() ? data.look.dark : data.look.light;
@@ -80,14 +80,14 @@ function swatch(curve) {
   return make("svg", { width: 26, height: 10, class: "swatch", "aria-hidden": "true" }, line);
 }
 
-// ---- what is chosen
+// ---- the current choice
 
-const arena = () => data.arenas[state.arena];
-const curvesAt = () => arena().curves.filter((c) => c.horizon === state.horizon);
+const instance = () => data.instances[state.instance];
+const curvesAt = () => instance().curves.filter((c) => c.horizon === state.horizon);
 const shownAt = () => curvesAt().filter((c) => state.shown.has(c.label));
-const labels = () => [...new Set(arena().curves.map((c) => c.label))];
+const labels = () => [...new Set(instance().curves.map((c) => c.label))];
 const has = (band) => band.mean.some(present);
-const guarantee = () => ["certified", "regret"].find((name) => arena().curves.some((c) => has(c.quantities[name])));
+const guarantee = () => ["certified", "regret"].find((name) => instance().curves.some((c) => has(c.quantities[name])));
 
 // ---- Plotly
 

@@ -36,12 +36,12 @@ function usualScale(curve, what) {
 function drawNetwork() {
   stop();
   const able = curvesAt().filter((c) => c.agents && Object.keys(c.agents).length && c.agents[Object.keys(c.agents)[0]].length);
-  const there = arena().places !== null && able.length > 0;
+  const there = instance().places !== null && able.length > 0;
   $("network").hidden = !there;
   $("network-none").hidden = there;
   if (!there) {
-    $("network-none").textContent = arena().places === null
-      ? `A network of ${number(arena().agents)} agents is too large to be drawn agent by agent.`
+    $("network-none").textContent = instance().places === null
+      ? `A network of ${number(instance().agents)} agents is too large to be drawn agent by agent.`
       : "The agents of these runs were not kept one by one, since the runs are too large.";
     return;
   }
@@ -58,7 +58,7 @@ function drawNetwork() {
   const kept = t.indexOf(before);
   slider.value = kept >= 0 && state.times.length === t.length ? kept : t.length - 1;
   state.times = t;
-  const places = arena().places, links = arena().links, n = places.length;
+  const places = instance().places, links = instance().links, n = places.length;
   const size = n <= 12 ? 34 : n <= 40 ? 24 : n <= 120 ? 14 : 9;
   const along = (axis) => links.flatMap(([a, b]) => [places[a][axis], places[b][axis], null]);
   const traces = [
@@ -108,7 +108,7 @@ function showTime() {
   $("time-out").textContent = `round ${number(t[k])} of ${number(t.at(-1))}`;
   $("network-read").textContent = `After round ${number(t[k])} of ${curve.name}: network mean ${number(means[k])}, lowest ` +
     `${number(row[lowest])} (agent ${lowest}), highest ${number(row[highest])} (agent ${highest}). ` +
-    `The colours mean the same at all times.${arena().seeds.length > 1 ? " Numbers are means over seeds." : ""}`;
+    `The colours mean the same at all times.${instance().seeds.length > 1 ? " Numbers are means over seeds." : ""}`;
 }
 
 function stop() {

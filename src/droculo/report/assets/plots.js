@@ -66,7 +66,7 @@ function drawRegret() {
   }), `${y}-${x}`);
   if (!curves.length) notes.unshift("No method is chosen.");
   $("regret-note").textContent = notes.join(" ");
-  $("regret-read").textContent = HOW[y] + (arena().seeds.length > 1
+  $("regret-read").textContent = HOW[y] + (instance().seeds.length > 1
     ? " Lines are means over agents and seeds, bands reach from the lowest to the highest seed." : " Lines are means over agents, of one seed.");
 }
 
@@ -112,19 +112,19 @@ function drawPareto() {
 // ---- 3. growth
 
 function drawSlopes() {
-  const one = arena().slopes.every((s) => s.horizons.length < 2);
+  const one = instance().slopes.every((s) => s.horizons.length < 2);
   $("slopes").hidden = one;
   $("slopes-none").hidden = !one;
   if (one) {
-    const T = arena().horizons[0];
-    $("slopes-none").textContent = !arena().slopes.length
+    const T = instance().horizons[0];
+    $("slopes-none").textContent = !instance().slopes.length
       ? "No certificate is known here, so its growth cannot be shown."
       : `No method was played at more than one horizon, so there is no growth to see. List more of them in the spec, as in ` +
-        `horizons = [${Math.ceil(T / 4)}, ${Math.ceil(T / 2)}, ${T}], and run it again: what is finished is not played twice.`;
+        `horizons = [${Math.ceil(T / 4)}, ${Math.ceil(T / 2)}, ${T}], and run it again: finished cells are not run twice.`;
     return;
   }
-  const found = arena().slopes.filter((s) => state.shown.has(s.label) && s.horizons.length > 1);
-  const curve = (s) => arena().curves.find((c) => c.label === s.label);
+  const found = instance().slopes.filter((s) => state.shown.has(s.label) && s.horizons.length > 1);
+  const curve = (s) => instance().curves.find((c) => c.label === s.label);
   const logY = found.every((s) => s.certified.low.every((v) => v > 0));
   const traces = [];
   for (const s of found) {

@@ -16,8 +16,8 @@ function drawAll() {
   drawTable();
 }
 
-function changeArena() {
-  const a = arena();
+function changeInstance() {
+  const a = instance();
   state.shown = new Set([...state.shown].filter((label) => labels().includes(label)));
   if (!state.shown.size) state.shown = new Set(a.shown);
   options($("horizon"), a.horizons.map((T) => [T, `T = ${number(T)}`]), a.horizons.includes(state.horizon) ? state.horizon : a.horizons.at(-1));
@@ -53,11 +53,11 @@ function setTheme(theme, keep) {
   root.dataset.theme = theme;
   $("theme").textContent = theme === "dark" ? "Light theme" : "Dark theme";
   if (keep) try { localStorage.setItem("droculo-theme", theme); } catch (error) { /* it holds until the page is closed */ }
-  if (data.arenas.length) drawAll();
+  if (data.instances.length) drawAll();
 }
 
 function start() {
-  const some = data.arenas.length > 0;
+  const some = data.instances.length > 0;
   $("studio").hidden = $("totals").hidden = !some;
   $("nothing").hidden = some;
   drawAbsent();
@@ -65,21 +65,21 @@ function start() {
   document.querySelectorAll("[data-copies]").forEach((button) => button.addEventListener("click", () => copy($(button.dataset.copies).textContent)));
   $("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark", true));
   if (some) {
-    options($("arena"), data.arenas.map((a, i) => [i, `${a.problem} / ${a.network}`]));
-    $("arena-field").hidden = data.arenas.length < 2;
-    changeArena();
-    $("arena").addEventListener("change", () => { state.arena = Number($("arena").value); state.sort = null; changeArena(); drawAll(); });
+    options($("instance"), data.instances.map((a, i) => [i, `${a.problem} / ${a.network}`]));
+    $("instance-field").hidden = data.instances.length < 2;
+    changeInstance();
+    $("instance").addEventListener("change", () => { state.instance = Number($("instance").value); state.sort = null; changeInstance(); drawAll(); });
     $("horizon").addEventListener("change", () => { state.horizon = Number($("horizon").value); drawAll(); });
     $("show-all").addEventListener("click", () => { state.shown = new Set(labels()); drawMethods(); drawPlots(); });
-    $("show-default").addEventListener("click", () => { state.shown = new Set(arena().shown); drawMethods(); drawPlots(); });
+    $("show-default").addEventListener("click", () => { state.shown = new Set(instance().shown); drawMethods(); drawPlots(); });
     for (const id of ["x", "y", "per"]) $(id).addEventListener("change", drawRegret);
     $("cost").addEventListener("change", drawPareto);
     $("agent-scale").addEventListener("change", () => { state.scaled = true; drawNetwork(); });
     for (const id of ["agent-method", "agent-quantity"]) $(id).addEventListener("change", drawNetwork);
     $("time").addEventListener("input", () => { stop(); showTime(); });
     $("play").addEventListener("click", play);
-    $("copy-markdown").addEventListener("click", () => copy(arena().copies.Markdown));
-    $("copy-latex").addEventListener("click", () => copy(arena().copies.LaTeX));
+    $("copy-markdown").addEventListener("click", () => copy(instance().copies.Markdown));
+    $("copy-latex").addEventListener("click", () => copy(instance().copies.LaTeX));
   }
   setTheme(root.dataset.theme, false);
   // Paper is white.

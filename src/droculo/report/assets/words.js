@@ -6,19 +6,19 @@ const TEXT = ["method", "feedback"];
 const COLUMNS = Object.keys(data.columns).filter((name) => !["certified_low", "certified_high"].includes(name));
 
 function drawTable() {
-  const rows = arena().table.map((row, i) => ({ row, curve: arena().curves[i] }));
+  const rows = instance().table.map((row, i) => ({ row, curve: instance().curves[i] }));
   if (state.sort) {
     const { name, down } = state.sort;
     rows.sort((a, b) => {
       const [u, v] = [a.row[name], b.row[name]];
-      if (!present(u) || !present(v)) return present(v) - present(u); // what is unknown comes last, either way
+      if (!present(u) || !present(v)) return present(v) - present(u); // unknown values come last in both orders
       return (TEXT.includes(name) ? u.localeCompare(v) : u - v) * (down ? -1 : 1);
     });
   }
-  // Projections and separations are for a few methods only: where all are zero they are not worth a column.
-  const rare = ["projections", "separations"].filter((name) => !rows.some(({ row }) => row[name] > 0));
+  // Costs that few methods have: a column of zeros is left out.
+  const rare = data.rare.filter((name) => !rows.some(({ row }) => row[name] > 0));
   const columns = COLUMNS.filter((name) => !rare.includes(name));
-  const some = arena().seeds.length > 1;
+  const some = instance().seeds.length > 1;
   const heads = columns.map((name) => {
     const sorted = state.sort && state.sort.name === name ? (state.sort.down ? "descending" : "ascending") : null;
     const button = make("button", { type: "button", "data-column": name }, name === "theta" ? "\u03b8" : data.columns[name]);
@@ -40,10 +40,10 @@ function drawTable() {
   };
   fill($("table"), make("thead", {}, make("tr", {}, ...heads)),
     make("tbody", {}, ...rows.map(({ row, curve }) => make("tr", { "data-label": curve.label }, ...columns.map((name) => cell(name, row, curve))))));
-  const kinds = arena().best_kinds;
-  $("totals-read").textContent = "Means over agents and seeds" + (arena().seeds.length > 1 ? "; small numbers are the lowest and the highest seed" : "") +
+  const kinds = instance().best_kinds;
+  $("totals-read").textContent = "Means over agents and seeds" + (instance().seeds.length > 1 ? "; small numbers are the lowest and the highest seed" : "") +
     ". Costs are those of the average agent over all T rounds. A column's name sorts by it, again the other way round." +
-    (rare.length ? ` No method made any ${rare.join(" or ")}.` : "") +
+    (rare.length ? ` No method made any ${rare.map((name) => data.columns[name]).join(" or ")}.` : "") +
     (kinds.includes("found") ? " The best fixed point is the best one that was found; it is not proven to be the optimum." : "") +
     (kinds.includes("certified") ? " The best fixed point is proven to within one percent." : "");
 }
@@ -60,7 +60,7 @@ function drawAbsent() {
   if (data.left_out.length) parts.push(make("h3", {}, "Not possible"), ...byReason(data.left_out));
   if (data.failures.length) parts.push(make("h3", {}, "Ended with an error"), ...byReason(data.failures));
   if (data.missing.length) {
-    parts.push(make("h3", {}, "Not played yet"), make("div", { class: "absent" }, make("p", {}, `droculo resume ${data.folder} plays them.`),
+    parts.push(make("h3", {}, "Not run yet"), make("div", { class: "absent" }, make("p", {}, `droculo resume ${data.folder} runs them.`),
       make("ul", {}, ...data.missing.map((name) => make("li", {}, name)))));
   }
   $("absent").hidden = !parts.length;
@@ -70,17 +70,17 @@ function drawAbsent() {
 function drawReproduce() {
   const folder = data.folder;
   $("spec").textContent = data.spec;
-  $("commands").textContent = `${data.command}\ndroculo resume ${folder}  # plays what is missing`;
+  $("commands").textContent = `${data.command}\ndroculo resume ${folder}  # runs the missing cells`;
   $("reading").textContent = `import pandas\nruns = pandas.read_parquet("${folder}/runs.parquet")      # run, seed\n` +
     `points = pandas.read_parquet("${folder}/points.parquet")  # run, seed, round\n\n` +
     `# DuckDB\nselect label, horizon, avg(certified / horizon)\nfrom '${folder}/runs.parquet' group by all order by 3;`;
   const made = data.made_with;
-  $("versions").textContent = made.droculo ? `SlotPlay with droculo ${made.droculo}, JAX ${made.jax}, NumPy ${made.numpy} and Python ${made.python} on ${made.platform} ` +
+  $("versions").textContent = made.droculo ? `Run with droculo ${made.droculo}, JAX ${made.jax}, NumPy ${made.numpy} and Python ${made.python} on ${made.platform} ` +
     `(${made.device}); the last run ended at ${String(data.played_at).replace("T", " ").replace("+00:00", " UTC")}.` : "";
 }
 
 function drawFacts() {
-  const a = arena(), made = data.made_with;
+  const a = instance(), made = data.made_with;
   const fact = (...parts) => make("li", {}, ...parts);
   const bold = (text) => make("b", {}, text);
   fill($("facts"),
@@ -94,7 +94,7 @@ function drawFacts() {
 }
 
 function drawMethods() {
-  const at = curvesAt(), all = arena().curves;
+  const at = curvesAt(), all = instance().curves;
   const found = new Map();
   for (const label of labels()) {
     const curve = at.find((c) => c.label === label) || all.find((c) => c.label === label);
@@ -130,7 +130,7 @@ function countMethods() {
   const on = all.filter((label) => state.shown.has(label));
   fill($("methods-title"), "Methods ", make("span", {}, `${on.length} of ${all.length}`));
   $("show-all").disabled = on.length === all.length;
-  const usual = arena().shown;
+  const usual = instance().shown;
   $("show-default").disabled = on.length === usual.length && usual.every((label) => state.shown.has(label));
 }
 

@@ -1,0 +1,161 @@
+"""The measures of a cell: rewards, regret, certificate and disagreement over time, and what they cost."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from droculo.algorithms import Algorithm
+from droculo.engine import Trajectory
+from droculo.engine.costs import COUNTED
+from droculo.experiments.cell import Cell, Choice, problem_of
+from droculo.experiments.rows import Row
+from droculo.measure import Sample, best_fixed_point, certificate, regret, rewards
+from droculo.measure.network import consensus_gaps
+from droculo.measure.sampling import MOST_EVALUATIONS
+from droculo.problems import Comparator, Problem
+
+Numbers = NDArray[np.float64]
+
+#: a network of more agents is not drawn, and measures of its single agents are not kept
+MOST_DRAWN = 400
+#: the sample on which a run is measured that is too large to be measured as a whole
+SAMPLE = Sample(agents=16, functions=64, rounds=256)
+#: nodes of the certificate's quadrature
+NODES = 12
+
+
+class Measured(NamedTuple):
+    """Cumulative curves (seeds, times, agents); None where a quantity does not exist."""
+
+    times: NDArray[np.int64]
+    reward: Numbers | None
+    regret: Numbers | None
+    certified: Numbers | None
+    error: Numbers | None  # (seeds, agents): of a certificate from a sample
+    gap: Numbers  # distance of an agent's decision to the mean decision
+    mean_gap: Numbers  # (seeds,): the largest distance, averaged over rounds
+    best: Comparator | None
+    drawn: bool  # True if the measures of single agents are kept
+
+    def totals(self, place: int) -> Row:
+        """The columns of `rows.RUNS` that are measured, for one seed."""
+
+        def end(curve: Numbers | None, of: Any = np.mean) -> float | None:
+            return None if curve is None else float(of(curve[place, -1]))
+
+        best = self.best
+        return {
+            "reward": end(self.reward),
+            "regret": end(self.regret),
+            "regret_worst": end(self.regret, np.max),
+            "certified": end(self.certified),
+            "certified_worst": end(self.certified, np.max),
+            "certified_error": None if self.error is None else float(np.max(self.error[place])),
+            "consensus_gap": end(self.gap, np.max),
+            "consensus_gap_mean": float(self.mean_gap[place]),
+            "best": None if best is None else best.total,
+            "best_kind": None if best is None else best.kind,
+            "best_gap": best.gap if best is not None and np.isfinite(best.gap) else None,
+            "sampled": self.error is not None,
+        }
+
+    def points(self, place: int, costs: dict[str, Numbers]) -> list[Row]:
+        """The rows of `rows.POINTS` of one seed."""
+
+        def mean(curve: Numbers | None, k: int) -> float | None:
+            return None if curve is None else float(np.mean(curve[place, k]))
+
+        def each(curve: Numbers | None, k: int) -> list[float] | None:
+            return None if curve is None or not self.drawn else [float(v) for v in curve[place, k]]
+
+        return [
+            {
+                "round": int(t),
+                "reward": mean(self.reward, k),
+                "regret": mean(self.regret, k),
+                "certified": mean(self.certified, k),
+                "consensus_gap": float(np.max(self.gap[place, k])),
+                **{name: float(curve[k]) for name, curve in costs.items()},
+                "agent_regret": each(self.regret, k),
+                "agent_certified": each(self.certified, k),
+                "agent_gap": each(self.gap, k),
+            }
+            for k, t in enumerate(self.times)
+        ]
+
+
+def measured(cell: Cell, problem: Problem, run: Trajectory, folder: Path, sample: Sample | None = None) -> Measured:
+    """Measure a batch of runs at the cell's times, or at their end alone on a sample.
+
+    A run that is too large to be measured as a whole is measured on `SAMPLE`, and no best fixed point is searched for.
+    """
+    N, T = len(run.agents), run.horizon
+    nodes = 1 if problem.linearization.trivial else NODES
+    if sample is None and float(N) ** 2 * T * nodes > MOST_EVALUATIONS:
+        return _estimated(problem, run, SAMPLE, problem.comparator(T, run.agents))
+    best = best_point(cell.problem, folder, cell.problem.text(folder), T, N)
+    if sample is not None:
+        return _estimated(problem, run, sample, best)
+    times = np.unique(np.geomspace(1, T, cell.points).round().astype(np.int64))
+    at = times.tolist()
+    earned = np.cumsum(rewards(problem, run), axis=1)[:, times - 1]
+    lost = certified = None
+    if best is not None:
+        lost = regret(problem, run, at=at, comparator=None if best.kind == "exact" else best).curve
+    if problem.differentiable:
+        certified = certificate(problem, run, nodes=NODES, at=at).curve
+    gaps = consensus_gaps(run)
+    apart = gaps.max(axis=-1).mean(axis=-1)
+    return Measured(times, earned, lost, certified, None, gaps[:, times - 1], apart, best, N <= MOST_DRAWN)
+
+
+def _estimated(problem: Problem, run: Trajectory, sample: Sample, best: Comparator | None) -> Measured:
+    """Measures of the end of a run, on a sample of agents, functions and rounds."""
+    seeds = len(run.actions)
+    error = np.zeros((seeds, 1))
+    earned = lost = certified = None
+    if problem.differentiable:
+        found = certificate(problem, run, sample=sample)
+        earned, certified, error = found.rewards[:, None], found.bound[:, None], np.atleast_2d(found.error)
+    if best is not None:
+        given = None if best.kind == "exact" else best
+        lost = regret(problem, run, sample=sample, comparator=given).total[:, None]
+    gaps = consensus_gaps(run)
+    apart = gaps.max(axis=-1).mean(axis=-1)
+    return Measured(np.array([run.horizon]), earned, lost, certified, error, gaps[:, -1:], apart, best, False)
+
+
+@lru_cache(maxsize=8)
+def best_point(choice: Choice, folder: Path, text: str, horizon: int, agents: int) -> Comparator | None:
+    """The best fixed point, searched for once for all methods on the same problem; None where a search would need gradients
+    and there are none. (`text` tells versions of a user's problem apart.)"""
+    problem = problem_of(choice, folder)
+    if not problem.differentiable:
+        return problem.comparator(horizon, np.arange(agents))
+    return best_fixed_point(problem, horizon, agents)
+
+
+def costs_at(run: Trajectory, agent: Algorithm, place: int, times: NDArray[np.int64]) -> dict[str, Numbers]:
+    """The costs of the average agent after each of these times. Exchanges and queries are exact; counted costs are known at
+    the roughly 20 checkpoints of `run.spending` and interpolated between them."""
+    bill, spent = run.ledger, run.spending
+    blocks = -(-times // (agent.block * agent.slot))
+    slots, all_slots = -(-times // agent.slot), -(-run.horizon // agent.slot)
+    asked = float(np.mean(bill.gradient_queries[place] + bill.value_queries[place]))
+
+    def curve(name: str) -> Numbers:
+        known = spent.counts[name][place].mean(axis=-1)
+        return np.interp(times, np.append(0, spent.rounds), np.append(0.0, known))
+
+    size = float(np.mean(bill.bytes[place])) / max(float(np.mean(bill.messages[place])), 1.0)
+    return {
+        "exchanges": np.asarray(blocks * agent.exchanges, np.float64),
+        "bytes": curve("messages") * size,
+        **{name: curve(name) for name in COUNTED},
+        "queries": np.asarray(asked * slots / all_slots, np.float64),
+    }

@@ -1,0 +1,332 @@
+"""A sweep's rows as curves, totals and slopes, for its page, its figures and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from droculo.engine.costs import COSTS as ALL_COSTS
+from droculo.engine.costs import COUNTED, LABELS
+from droculo.experiments import Sweep
+from droculo.experiments.catalogue import fraction
+from droculo.later import networkx as nx
+from droculo.report.summary import Row, by_seed, growth
+
+Numbers = NDArray[np.float64]
+
+#: what a curve can show, and what it can be drawn against
+QUANTITIES = {
+    "certified": "certified regret", "regret": "alpha-regret", "share": "share of the best fixed point", "reward": "reward",
+    "consensus_gap": "consensus gap",
+}  # fmt: skip
+_SUMS = ("reward", "regret", "regret_worst", "certified", "certified_worst", "consensus_gap", "best")
+_POINT_COSTS = ("exchanges", "bytes", *COUNTED)
+COSTS = {"round": "rounds", **{name: LABELS[name] for name in _POINT_COSTS}, "queries": "queries"}
+TOTALS = (*_SUMS, *ALL_COSTS, "seconds")
+#: costs that few methods have: a column of a table without any is left out
+RARE = tuple(name for name in COUNTED if name not in ("messages", "loo_calls"))
+#: what the tables show, column by column; regrets are per round
+COLUMNS = {
+    "method": "method", "feedback": "feedback", "theta": "theta", "horizon": "T", "certified": "certified regret a round",
+    "certified_low": "lowest seed", "certified_high": "highest seed", "regret": "alpha-regret a round",
+    "share": "share of the best", **{name: LABELS[name] for name in _POINT_COSTS if name != "messages"}, "queries": "queries",
+}  # fmt: skip
+#: methods that are shown unless more are asked for
+MOST_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Band:
+    """A mean over seeds and its range from the lowest to the highest seed; None where a run has no such number."""
+
+    mean: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One method at one horizon. Costs are means over seeds."""
+
+    run: str
+    label: str
+    name: str  # the label as it is shown: theta as a fraction
+    method: str  # the label without feedback and theta
+    group: str  # algorithm and feedback: methods that share a colour
+    algorithm: str
+    feedback: str
+    theta: float | None
+    horizon: int
+    promised: float | None
+    source: str | None
+    seeds: int
+    sampled: bool
+    costs: dict[str, list[float]]  # by the names of COSTS
+    quantities: dict[str, Band]  # by the names of QUANTITIES
+    totals: dict[str, float | None]  # means over seeds, by the names of TOTALS
+    spread: dict[str, tuple[float, float] | None]  # over seeds, likewise
+    agents: dict[str, list[list[float]]] | None  # regret, certified, gap: (times, agents), means over seeds
+
+
+@dataclass(frozen=True)
+class Slope:
+    """How certified regret grows with the horizon."""
+
+    label: str
+    horizons: list[int]
+    certified: Band
+    slope: float | None  # None where a number is not positive, or there is one horizon
+    low: float | None
+    high: float | None
+    promised: float | None
+    source: str | None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """All methods on one problem and one network."""
+
+    problem: str
+    network: str
+    case: str
+    alpha: float | None
+    domain: str
+    agents: int
+    dim: int
+    mixing_rate: float
+    seeds: list[int]
+    best_kinds: list[str]
+    horizons: list[int]
+    curves: list[Curve]
+    slopes: list[Slope]
+    links: list[tuple[int, int]] | None
+    places: list[tuple[float, float]] | None  # where the agents are drawn, within the unit square
+    shown: list[str]  # labels of the methods to show first
+    table: list[Row]  # by the names of COLUMNS
+
+
+def instances(sweep: Sweep) -> list[Instance]:
+    """The rows of a sweep, in order."""
+    rows = sweep.results.runs.to_pylist()
+    points: dict[tuple[str, int], list[Row]] = {}
+    for point in sweep.results.points.to_pylist():
+        points.setdefault((point["run"], point["seed"]), []).append(point)
+    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for row in rows:
+        found.setdefault((row["problem"], row["network"]), {}).setdefault(row["run"], []).append(row)
+    return [_instance(list(runs.values()), points) for runs in found.values()]
+
+
+def _instance(runs: Sequence[list[Row]], points: dict[tuple[str, int], list[Row]]) -> Instance:
+    curves = [_curve(seeds, [points[row["run"], row["seed"]] for row in seeds]) for seeds in runs]
+    first = runs[0][0]
+    links = first["links"]
+    pairs = None if links is None else list(zip(links[::2], links[1::2], strict=True))
+    return Instance(
+        problem=first["problem"],
+        network=first["network"],
+        case=first["case"],
+        alpha=first["alpha"],
+        domain=first["domain"],
+        agents=first["agents"],
+        dim=first["dim"],
+        mixing_rate=first["mixing_rate"],
+        seeds=sorted({row["seed"] for seeds in runs for row in seeds}),
+        best_kinds=sorted({row["best_kind"] for seeds in runs for row in seeds if row["best_kind"]}),
+        horizons=sorted({row["horizon"] for seeds in runs for row in seeds}),
+        curves=curves,
+        slopes=_slopes(runs),
+        links=pairs,
+        places=None if pairs is None else _places(first["agents"], pairs),
+        shown=_shown(curves),
+        table=[_totals(curve) for curve in curves],
+    )
+
+
+def _names(row: Row) -> tuple[str, str, str]:
+    """A row's label as it is shown; the label without feedback and theta; algorithm and feedback alone."""
+    kind = row["feedback"].replace(" ", "-")
+    _, *options = row["label"].split(", ")
+    told = kind in options  # the labels of methods with one feedback do not name it
+    rest = [option for option in options if option != kind and not option.startswith("theta = ")]
+    method = ", ".join([row["algorithm"], *rest])
+    group = f"{row['algorithm']}, {row['feedback']}" if told else row["algorithm"]
+    theta = [] if row["theta"] is None else [f"\N{GREEK SMALL LETTER THETA} = {fraction(row['theta'])}"]
+    return ", ".join([group, *theta, *rest]), method, group
+
+
+def _shown(curves: Sequence[Curve]) -> list[str]:
+    """Of every algorithm and feedback the theta nearest 1/2 (of two, the one that talks more), and theta = 1 of full
+    information."""
+    groups: dict[str, list[Curve]] = {}
+    for curve in curves:
+        groups.setdefault(curve.group, []).append(curve)
+
+    def distance(curve: Curve) -> tuple[float, float]:
+        theta = 0.5 if curve.theta is None else curve.theta
+        return round(abs(theta - 0.5), 6), -theta
+
+    nearest = [min(group, key=distance).label for group in groups.values()]
+    one = [c.label for c in curves if c.theta == 1 and c.feedback == "full information"]
+    return list(dict.fromkeys(nearest + one))[:MOST_SHOWN]
+
+
+def _totals(curve: Curve) -> dict[str, Any]:
+    """A row of the tables."""
+    totals, T = curve.totals, curve.horizon
+
+    def per_round(value: float | None) -> float | None:
+        return None if value is None else value / T
+
+    low, high = curve.spread["certified"] or (None, None)
+    reward, best = totals["reward"], totals["best"]
+    return {
+        "method": curve.method,
+        "feedback": curve.feedback,
+        "theta": curve.theta,
+        "horizon": T,
+        "certified": per_round(totals["certified"]),
+        "certified_low": per_round(low),
+        "certified_high": per_round(high),
+        "regret": per_round(totals["regret"]),
+        "share": None if reward is None or best is None or best <= 0 else reward / best,
+        **{name: totals[name] for name in _POINT_COSTS if name in COLUMNS},
+        "queries": (totals["gradient_queries"] or 0) + (totals["value_queries"] or 0),
+    }
+
+
+def _numbers(values: Sequence[float | None]) -> Numbers | None:
+    """None if any is missing."""
+    found = np.asarray([np.nan if value is None else value for value in values], np.float64)
+    return found if np.all(np.isfinite(found)) else None
+
+
+def _curve(seeds: list[Row], points: list[list[Row]]) -> Curve:
+    first = seeds[0]
+    totals, spread = {}, {}
+    for name in TOTALS:
+        values = _numbers([row[name] for row in seeds])
+        totals[name] = None if values is None else float(values.mean())
+        spread[name] = None if values is None else (float(values.min()), float(values.max()))
+    for point in (point for one in points for point in one):
+        point["share"] = _share(point["reward"], point["regret"], first["alpha"])
+    name, method, group = _names(first)
+    return Curve(
+        run=first["run"],
+        label=first["label"],
+        name=name,
+        method=method,
+        group=group,
+        algorithm=first["algorithm"],
+        feedback=first["feedback"],
+        theta=first["theta"],
+        horizon=first["horizon"],
+        promised=first["promised_exponent"],
+        source=first["promised_by"],
+        seeds=len(seeds),
+        sampled=first["sampled"],
+        costs={
+            name: np.mean(np.array([[p[name] for p in one] for one in points], float), axis=0).tolist()
+            for name in COSTS
+        },
+        quantities={name: _band([[p[name] for p in one] for one in points]) for name in QUANTITIES},
+        totals=totals,
+        spread=spread,
+        agents=_agents(points),
+    )
+
+
+def _share(reward: float | None, regret: float | None, alpha: float | None) -> float | None:
+    """Reward over that of the best fixed point, which is what alpha-regret is measured against: (regret + reward) / alpha.
+
+    >>> _share(6.0, 2.0, 0.5)  # half of the best is 8
+    0.375
+    """
+    if reward is None or regret is None or alpha is None or regret + reward <= 0:
+        return None
+    return alpha * reward / (regret + reward)
+
+
+def _band(values: Sequence[Sequence[float | None]]) -> Band:
+    """Of (seeds, times)."""
+    columns = [_numbers(column) for column in zip(*values, strict=True)]
+
+    def each(of: Any) -> list[float | None]:
+        return [None if column is None else float(of(column)) for column in columns]
+
+    return Band(each(np.mean), each(np.min), each(np.max))
+
+
+def _agents(points: list[list[Row]]) -> dict[str, list[list[float]]] | None:
+    found = {}
+    for name in ("regret", "certified", "gap"):
+        kept = [[p[f"agent_{name}"] for p in one] for one in points]
+        if all(each is not None for one in kept for each in one):
+            found[name] = np.mean(np.asarray(kept, np.float64), axis=0).tolist()
+    return found or None
+
+
+def _slopes(runs: Sequence[list[Row]]) -> list[Slope]:
+    """The growth of every method, over the runs that differ in nothing but the horizon and the seed."""
+    families: dict[str, list[Row]] = {}
+    for seeds in runs:
+        families.setdefault(seeds[0]["label"], []).extend(seeds)
+    found = []
+    for label, family in families.items():
+        if any(row["certified"] is None for row in family):
+            continue
+        horizons, values = by_seed(family, "certified")
+        fitted = growth(family, "certified")
+        low, high = (None, None) if fitted is None or not np.isfinite(fitted.low) else (fitted.low, fitted.high)
+        slope = None if fitted is None else fitted.slope
+        promised, source = family[0]["promised_exponent"], family[0]["promised_by"]
+        found.append(Slope(label, horizons, _band(values.tolist()), slope, low, high, promised, source))
+    return found
+
+
+def _places(agents: int, links: list[tuple[int, int]]) -> list[tuple[float, float]]:
+    """A drawing that shows the graph's shape; the same for the same graph."""
+    graph = nx.empty_graph(agents)
+    graph.add_edges_from(links)
+    drawn = nx.kamada_kawai_layout(graph) if agents <= 80 and agents > 1 else nx.spring_layout(graph, seed=0)
+    spots = np.array([drawn[node] for node in range(agents)])
+    low, high = spots.min(axis=0), spots.max(axis=0)
+    scaled = 0.5 + (spots - (low + high) / 2) / max(float(np.max(high - low)), 1e-9)  # one scale: a ring stays round
+    return [(float(x), float(y)) for x, y in scaled]
+
+
+def as_data(sweep: Sweep) -> dict[str, Any]:
+    """Everything the page needs, as plain data for JSON."""
+    rows = sweep.results.runs.to_pylist()
+    made_with = ("droculo", "jax", "numpy", "python", "platform", "device")
+    found = instances(sweep)
+    return {
+        "title": sweep.spec.title,
+        "spec": sweep.spec.text,
+        "quantities": QUANTITIES,
+        "costs": COSTS,
+        "columns": COLUMNS,
+        "rare": RARE,
+        "groups": groups(found),
+        "instances": [asdict(instance) for instance in found],
+        "left_out": [
+            {
+                "label": f"{cell.label} ({cell.problem.label}; {cell.network.label}; T = {cell.horizon})",
+                "reason": reason,
+            }
+            for cell, reason in sweep.spec.left_out
+        ],
+        "failures": [{"label": f"{cell.label}, T = {cell.horizon}", "reason": why} for cell, why in sweep.failures],
+        "missing": [f"{cell.label}, T = {cell.horizon}" for cell in sweep.missing],
+        "made_with": {name: rows[0][name] for name in made_with} if rows else {},
+        "played_at": max((row["played_at"] for row in rows), default=None),
+    }
+
+
+def groups(found: Sequence[Instance]) -> list[str]:
+    """Algorithms with their feedback, as they first appear: one colour each, the same in all instances."""
+    return list(dict.fromkeys(curve.group for instance in found for curve in instance.curves))

@@ -1,0 +1,68 @@
+"""Rows of a sweep, chosen and summed up: what the views have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from droculo.experiments import Cell, Sweep
+from droculo.experiments.catalogue import title
+from droculo.measure import Rate, fit_exponent
+
+Row = dict[str, Any]
+
+
+class RunRows:
+    """The rows of a sweep's runs, by the cells that they belong to."""
+
+    def __init__(self, sweep: Sweep):
+        self.all: list[Row] = sweep.results.runs.to_pylist()
+        self._by_cell: dict[str, list[Row]] = {}
+        for row in self.all:
+            self._by_cell.setdefault(row["spec"], []).append(row)
+
+    def of(self, cells: Iterable[Cell]) -> list[Row]:
+        """All rows of these cells, in their order; cells that were not run have none."""
+        return [row for cell in cells for row in self._by_cell.get(cell.asked, ())]
+
+
+def method(row: Row) -> str:
+    """The name of a row's method in tables and figures."""
+    return title(json.loads(row["spec"])["algorithm"])
+
+
+def queries(row: Row) -> float:
+    """Gradients and values together."""
+    return float(row["gradient_queries"] + row["value_queries"])
+
+
+def mean(rows: Sequence[Row], column: str) -> float | None:
+    """The mean over rows; None if a value is missing."""
+    values = [row[column] for row in rows]
+    return None if any(value is None for value in values) else float(np.mean(values))
+
+
+def by_seed(rows: Sequence[Row], column: str) -> tuple[list[int], np.ndarray]:
+    """The horizons, and the column as (seeds, horizons)."""
+    horizons, seeds = sorted({r["horizon"] for r in rows}), sorted({r["seed"] for r in rows})
+    found = {(r["seed"], r["horizon"]): r[column] for r in rows}
+    return horizons, np.array([[found[s, T] for T in horizons] for s in seeds], float)
+
+
+def growth(rows: Sequence[Row], column: str) -> Rate | None:
+    """The growth of a column with the horizon; None if it was not measured or is zero.
+
+    LOO calls are fitted from the horizon on at which all seeds have some: an oracle that short runs never need costs nothing.
+    """
+    if not rows:
+        return None
+    horizons, values = by_seed(rows, column)
+    if column == "loo_calls":
+        first = next((k for k in range(len(horizons)) if np.all(values[:, k:] > 0)), len(horizons))
+        horizons, values = horizons[first:], values[:, first:]
+    if len(horizons) < 2 or not np.all(values > 0):
+        return None
+    return fit_exponent(horizons, values)

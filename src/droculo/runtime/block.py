@@ -1,0 +1,215 @@
+"""The compiled block of a process: its agents under vmap, with neighbours reached through an ordered callback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.custom_batching import custom_vmap
+from jax.experimental import io_callback
+from numpy.typing import NDArray
+
+from droculo.algorithms import Algorithm, Answers, OracleCalls, SlotPlay
+from droculo.engine.block import AgentBlock, Kept, RunKeys, Shape, World, answers
+from droculo.engine.compiling import supported_options
+from droculo.networks import Network
+from droculo.networks.links import Links, at
+from droculo.runtime.exchange import NOT_FINITE, NeighbourExchange, exchange_of
+from droculo.runtime.messages import message_of
+from droculo.runtime.partitions import Partition
+
+#: arrays of more numbers than this are handed to a compiled program; smaller ones become a part of it
+MOST_FIXED = 4096
+
+
+class CompiledLinks(eqx.Module):
+    """What compiled code knows of a process' links."""
+
+    handle: Array  # the handle of the `NeighbourExchange` to call
+    stacked: Links  # along the network's cycle, over the agents that are known here
+    ids: Array  # (K, L): which of the network's links they are
+    order: Array  # (B + H,): rows of the agents here and then elsewhere, in the order of their numbers
+    own: Array  # (B,): where among them the agents here are
+
+    @classmethod
+    def of(cls, partition: Partition, exchange: NeighbourExchange) -> CompiledLinks:
+        both = np.concatenate([partition.agents, partition.elsewhere])
+        return cls(
+            handle=jnp.asarray(exchange.handle, jnp.int32),
+            stacked=partition.links,
+            ids=jnp.asarray(partition.ids),
+            order=jnp.asarray(np.argsort(both)),
+            own=jnp.asarray(np.searchsorted(partition.known, partition.agents)),
+        )
+
+
+class ProcessPorts(eqx.Module):
+    """The two ports of one agent of a process, inside a vmap over all of that process."""
+
+    world: World
+    links: CompiledLinks
+    agent: Array
+    keys: RunKeys
+    block: Array
+
+    def ask(self, played: SlotPlay, order: int) -> Answers:
+        return answers(self.world.problem, self.agent, jax.random.fold_in(self.keys.noise, self.agent), played, order)
+
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        return mix(self.world.algorithm, self.world.network, self.links, self.keys.network, self.block, tree, index)
+
+
+def mix(
+    algorithm: Algorithm,
+    network: Network,
+    links: CompiledLinks,
+    key: Array,
+    block: Array,
+    tree: Any,
+    index: int | Array,
+) -> Any:
+    """One agent's part of an exchange. The vmap over all agents of the process turns it into one call of the host."""
+    message = message_of(tree)
+    number = block * algorithm.exchanges + index
+    up = network.links_up(key, number)
+
+    @custom_vmap
+    def exchange(algorithm: Algorithm, links: CompiledLinks, number: Array, up: Array, row: Array) -> Any:
+        return message.alone(row)  # outside of the vmap over its process an agent has no neighbours
+
+    @exchange.def_vmap
+    def _of_process(size: int, batched: Any, algorithm: Any, links: Any, number: Any, up: Any, rows: Any) -> Any:
+        here = up[links.ids[number % links.ids.shape[0]]]
+        heard, said, counts = _call(links, number, here, rows)
+        credible = jax.vmap(lambda row: algorithm.credible(message.tree(row), number % algorithm.exchanges))(heard)
+        finite = jnp.asarray(message.finite(heard))
+        doubts = jnp.where(finite, said & ~jnp.asarray(credible), NOT_FINITE * said)
+        counts &= jax.lax.cond(
+            jnp.any(doubts > 0), lambda: _refuse(links, number, doubts, counts), lambda: jnp.ones_like(counts)
+        )
+        known = jnp.concatenate([rows, message.cleared(heard, finite)])[links.order]
+        stacked = at(links.stacked, number)
+        mixed = message.mixed(known, lambda values: stacked.mix(values, here * counts)[links.own])
+        return mixed, jax.tree.map(lambda _: True, mixed)
+
+    return message.result(exchange(algorithm, links, jnp.asarray(number), up, message.row(tree)))
+
+
+def _call(links: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[Array, Array, Array]:
+    """One call of the host, with one argument, since JAX takes 20 microseconds for each. It is made of 32-bit words, since
+    JAX would round doubles to float32 in threads of its own."""
+    dtype, (own, width) = np.dtype(rows.dtype), rows.shape
+    elsewhere, local = links.order.shape[0] - own, up.shape[0]
+    bits = _words(rows)
+    number = number.astype(jax.dtypes.canonicalize_dtype(jnp.int64))
+    long = number.dtype == jnp.int64  # in single precision exchanges have 32-bit numbers
+    low, high = (number & 0xFFFFFFFF, number >> 32) if long else (number, jnp.zeros_like(number))
+    head = jnp.stack([links.handle.astype(number.dtype), low, high]).astype(jnp.uint32)
+    letter = jnp.concatenate([head, (up > 0).astype(jnp.uint32), bits.ravel()])
+    like = jax.ShapeDtypeStruct((elsewhere, *bits.shape[1:]), jnp.uint32)  # type: ignore[no-untyped-call]
+    flags = [jax.ShapeDtypeStruct((n,), jnp.bool_) for n in (elsewhere, local)]  # type: ignore[no-untyped-call]
+    padding = -width % 4 if dtype == np.uint8 else 0
+
+    def host(letter: Any) -> tuple[NDArray, ...]:
+        words = np.asarray(letter)
+        mine = words[3 + local :].view(dtype).reshape(own, width + padding)[:, :width]
+        count = int(words[2]) << 32 | int(words[1])
+        heard, said, counts = exchange_of(words[0]).exchange(count, words[3 : 3 + local] > 0, mine)
+        whole = np.pad(heard, ((0, 0), (0, padding))) if padding else heard
+        return whole.view(np.uint32).reshape(like.shape), said, counts
+
+    heard, said, counts = io_callback(host, (like, *flags), letter, ordered=True)
+    if dtype == np.uint8:
+        as_bytes = jax.lax.bitcast_convert_type(heard, jnp.uint8).reshape(elsewhere, width + padding)
+        return as_bytes[:, :width], said, counts
+    return jax.lax.bitcast_convert_type(heard, rows.dtype), said, counts
+
+
+def _words(rows: Array) -> Array:
+    """Rows as 32-bit words; rows of bytes are filled up to whole words."""
+    if rows.dtype != jnp.uint8:
+        return jax.lax.bitcast_convert_type(rows, jnp.uint32)
+    whole = jnp.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
+    return jax.lax.bitcast_convert_type(whole.reshape(len(rows), -1, 4), jnp.uint32)
+
+
+def _refuse(links: CompiledLinks, number: Array, doubts: Array, counts: Array) -> Array:
+    like = jax.ShapeDtypeStruct(counts.shape, jnp.bool_)  # type: ignore[no-untyped-call]
+
+    def host(handle: Any, number: Any, doubts: Any) -> NDArray[np.bool_]:
+        return exchange_of(handle).refuse(number, doubts)
+
+    return io_callback(host, like, links.handle, number, doubts, ordered=True)
+
+
+def play(
+    world: World, links: CompiledLinks, shape: Shape, states: Any, key: Array, first: Array
+) -> tuple[Any, OracleCalls, Kept | None]:
+    """One block of all agents of a process, from round `first` on."""
+    keys = RunKeys.of(key)
+    block = first // (world.algorithm.block * world.algorithm.slot)
+
+    def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
+        ports = ProcessPorts(world, links, agent, keys, block)
+        own = keys.of_agent(agent)
+        played = AgentBlock(world, shape, ports, state, first, own)
+        total, seen = played.play()
+        kept = played.keep(seen)
+        state, spent = world.algorithm.update(ports, state, total, own.fold_in(first))
+        return state, spent, kept
+
+    return jax.vmap(one)(world.agents, states)
+
+
+class CompiledBlock:
+    """`play`, compiled for every shape of block. What stays the same becomes a part of the program, unless it is large: JAX
+    hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
+
+    def __init__(self, world: World, links: CompiledLinks, key: Array, quick: bool):
+        self.moving = links.handle, key
+        fixed = (world, eqx.tree_at(lambda links: links.handle, links, None))
+        self.large, small = eqx.partition(fixed, lambda leaf: eqx.is_array_like(leaf) and np.size(leaf) > MOST_FIXED)
+        self.large = jax.tree.map(jnp.asarray, self.large)
+        self.small = _Same(small)
+        self.quick = quick
+
+    def __call__(self, shape: Shape, states: Any, first: int) -> tuple[Any, Any, Kept | None]:
+        return _compiled(self.small, shape, self.quick)(self.large, self.moving, states, np.int64(first))
+
+
+class _Same:
+    """A pytree that equals another with the same structure and the same numbers, bit for bit."""
+
+    def __init__(self, tree: Any):
+        self.tree = tree
+        leaves, structure = jax.tree.flatten(tree)
+        as_key = [(np.asarray(x).tobytes(), str(np.asarray(x).dtype)) if eqx.is_array_like(x) else x for x in leaves]
+        self._key = (structure, tuple(as_key))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._key == other._key
+
+
+def _bound(small: Any, shape: Shape) -> Callable[..., Any]:
+    def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, Any, Kept | None]:
+        world, links = eqx.combine(large, small)
+        handle, key = moving
+        links = eqx.tree_at(lambda links: links.handle, links, handle, is_leaf=lambda leaf: leaf is None)
+        return play(world, links, shape, states, key, first)
+
+    return run
+
+
+@lru_cache(maxsize=8)
+def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
+    """One program for all seeds of a cell."""
+    return jax.jit(_bound(small.tree, shape), compiler_options=supported_options() if quick else None)

@@ -1,0 +1,268 @@
+"""Driver 2: the agents of one process play their part of a run, block by block. Read this file first.
+
+The way of one block through the modules:
+
+    driver.run_process                 for each block
+      | states, first round
+      v
+    block.CompiledBlock                compiled: play all slots, then update (algorithms)
+      |    ports.ask                     the problem's answers             engine.block
+      |    ports.mix -> block.mix        one message for each agent        messages
+      |      | ordered callback to Python
+      |      v
+      |    exchange.NeighbourExchange    the rows that each neighbour needs  partitions
+      |      v
+      |    transports: memory, mpi, zenoh (zenoh: protocol.frames, protocol.membership)  <->  neighbours
+      |      v
+      |    plausible rows are averaged                                     networks.links
+      v
+    states, costs, recorded rounds
+      v
+    journal.Journal.keep               on disk, if there is a folder
+
+Afterwards `gathered.gather` puts the parts of all processes together. `agent.Agent` is the same for one agent in a loop that
+is yours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+
+from droculo.algorithms import Algorithm, message_bytes, message_size
+from droculo.engine import Record
+from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
+from droculo.engine.block import Kept, begin
+from droculo.engine.fingerprint import Fingerprint, fingerprint
+from droculo.engine.inputs import check_finite, check_inside
+from droculo.engine.plan import Plan
+from droculo.engine.run import Run
+from droculo.expect import expect
+from droculo.networks import Network
+from droculo.problems import Problem
+from droculo.runtime.block import CompiledBlock, CompiledLinks
+from droculo.runtime.exchange import NeighbourExchange
+from droculo.runtime.journal import Entry, Journal, Layout
+from droculo.runtime.partitions import Partition, identity_of
+from droculo.runtime.transports.base import Meter, Transport
+
+
+@dataclass(frozen=True)
+class ProcessRun:
+    """What one process did in a run."""
+
+    partition: Partition
+    entries: tuple[Entry, ...]  # the blocks it played, in order
+    meter: Meter
+    seconds: float
+    layout: Layout  # the shapes of its entries
+
+
+def run_process(
+    problem: Problem,
+    algorithm: Algorithm,
+    network: Network,
+    partition: Partition,
+    transport: Transport,
+    *,
+    key: Array | int,
+    rounds: int | None = None,
+    record: Record | None = None,
+    folder: Path | str | None = None,
+    agents: ArrayLike | None = None,
+    dtype: Any = np.float64,
+    quick: bool | None = None,
+    pace: float = 0.0,
+    progress: Callable[[int, int], None] | None = None,
+) -> ProcessRun:
+    """Play the agents of `partition` in the run that `simulate` with the same arguments plays as a whole.
+
+    All processes of a run are given the same problem, algorithm, network and key; a process evaluates the functions of its
+    own agents only. It compiles, meets its neighbours, and plays. With a `folder` it writes every block as it goes, and
+    continues from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the
+    number of rounds played, and of all rounds.
+    """
+    run = Run.of(
+        problem, algorithm, network, key=key, rounds=rounds, record=record, agents=agents, dtype=dtype
+    )  # fmt: skip
+    _check(run, partition, transport)
+    began = time.perf_counter()
+    with run.precision():
+        world = run.world(nodes=partition.agents)
+        exchange = NeighbourExchange(partition, transport)
+        block = CompiledBlock(world, CompiledLinks.of(partition, exchange), run.keys[0], run.compiles_quickly(quick))
+        states, plan = begin(world), Plan.of(algorithm, run.rounds, run.record)
+        identity = fingerprint() if folder is None else _identity(run, partition)
+        journal = open_journal(folder, layout_of(algorithm, partition, run.kind), identity, partition)
+        transport.listener = journal.link
+        with exchange.dry_run():  # compile before the neighbours are met, so that none of them waits for the compiler
+            for shape in plan.shapes():
+                block(shape, states, 0)
+        try:
+            first, states = meet(transport, journal, algorithm, states, plan.blocks)
+            loop = _Loop(run, plan, block, exchange, journal)
+            for number in range(first, plan.blocks):
+                due = time.monotonic() + pace
+                states, last = loop.play(number, states)
+                if progress is not None:
+                    progress(last, run.rounds)
+                if pace:
+                    time.sleep(max(0.0, due - time.monotonic()))
+        finally:
+            transport.close()
+            journal.close()
+    took = time.perf_counter() - began
+    return ProcessRun(partition, tuple(journal.entries), transport.meter, took, journal.layout)
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """What all blocks of a process have in common."""
+
+    run: Run
+    plan: Plan
+    block: CompiledBlock
+    exchange: NeighbourExchange
+    journal: Journal
+
+    def play(self, number: int, states: Any) -> tuple[Any, int]:
+        """Play a block, check what came out of it, and write it down. Returns the states after it, and its last round + 1."""
+        first = number * self.plan.length
+        last = min(first + self.plan.length, self.run.rounds)
+        self.exchange.reset()
+        states, spent, kept = self.block(self.plan.shape(number), states, first)
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
+        self.exchange.raise_error()
+        if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
+            check_finite(states, first, last - first)  # says what is wrong
+        if kept is not None:
+            check_inside(kept.outside, first, last - first)
+        self.journal.keep(_entry(number, last, spent, kept, self.exchange, self.journal.layout), leaves)
+        return states, last
+
+
+def check_transport_of(partition: Partition, transport: Transport) -> None:
+    """Refuse a transport that was made for another process."""
+    expect(transport, Transport, "transport", "Pass for example droculo.runtime.MPITransport(...).")
+    if (transport.me, transport.neighbours) != (partition.me, partition.neighbours):
+        raise ValueError(
+            f"the transport is that of process {transport.me} with neighbours {transport.neighbours}; process {partition.me} "
+            f"of this network has the neighbours {partition.neighbours}. Make the transport with partition.me and "
+            "partition.neighbours."
+        )
+
+
+def _check(run: Run, partition: Partition, transport: Transport) -> None:
+    """What can be wrong in a process beyond what can be wrong in any run."""
+    check_transport_of(partition, transport)
+    if not partition.network.matches(identity_of(run.network)):
+        raise ValueError(
+            f"the partition of process {partition.me} is one of another network. Make it with partition(network, ...)."
+        )
+    if run.record.queries:
+        raise ValueError("a process does not record its queries; use simulate with Record(queries=True) for that.")
+    if len(run.keys) != 1:
+        raise ValueError(f"a process plays one run at a time; got a batch of {len(run.keys)} keys.")
+    _check_sizes(run, partition, transport)
+
+
+def _check_sizes(run: Run, partition: Partition, transport: Transport) -> None:
+    """What could not be sent or counted is an error before anything is sent."""
+    algorithm = run.algorithm
+    exchanges = -(-run.rounds // (algorithm.block * algorithm.slot)) * algorithm.exchanges
+    if run.kind == np.float32 and exchanges >= 2**31:
+        raise ValueError(
+            f"in single precision a run has fewer than 2^31 exchanges; got {exchanges}. Use dtype=float64."
+        )
+    rows = max(len(partition.agents), len(partition.elsewhere))
+    transport.largest = rows * message_bytes(algorithm, run.kind)
+    if transport.limit is not None and transport.largest > transport.limit:
+        raise ValueError(
+            f"a frame may have to carry {transport.largest} bytes ({rows} agents of {message_size(algorithm)} numbers), and this "
+            f"transport carries at most {transport.limit}. Spread the agents over more processes."
+        )
+
+
+def open_journal(folder: Path | str | None, layout: Layout, identity: Fingerprint, partition: Partition) -> Journal:
+    """The journal of a process. It keeps as many states as this process can be ahead of the slowest one, and two."""
+    return Journal(None if folder is None else Path(folder), layout, identity, partition.reach + 2)
+
+
+def _identity(run: Run, partition: Partition) -> Fingerprint:
+    """What a journal belongs to. A process asks the functions of its own agents only."""
+    asked = (run.rounds, run.record, str(run.kind), run.identities, run.keys)
+    seen = (
+        behaviour_of_problem(run.problem, run.identities[partition.agents], run.rounds),
+        behaviour_of_algorithm(run.algorithm),
+    )
+    return fingerprint(run.problem, run.algorithm, run.network, partition.agents, partition.elsewhere, asked, seen)
+
+
+def layout_of(algorithm: Algorithm, partition: Partition, kind: Any = np.float64) -> Layout:
+    """The shapes of the blocks that the agents of a partition play."""
+    sizes = (len(partition.agents), algorithm.domain.dim, algorithm.exchanges, len(partition.neighbours))
+    return Layout(*sizes, str(np.dtype(kind)))
+
+
+def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: Any, blocks: int) -> tuple[int, Any]:
+    """The block to begin with, and the states before it. If the others have gone on, these are the states of the checkpoint."""
+    saved = journal.checkpoints()
+    latest, every = max(saved, default=0), algorithm.exchanges
+    oldest = latest  # consecutive states only: a gap is where the process was away
+    while oldest - 1 in saved or oldest == 1:
+        oldest -= 1
+    first = transport.meet(latest * every, every, oldest * every, blocks * every)
+    block = first // every
+    if block < latest and block not in saved and block > 0:
+        raise ValueError(
+            f"the others can continue from block {block}, and here only the states before blocks {sorted(saved)} are kept. Start "
+            "again in another folder."
+        )
+    journal.begin(block)
+    start = min(block, latest)
+    return block, _restored(saved[start], states) if start in saved else states
+
+
+def _restored(data: NDArray[np.uint8], states: Any) -> Any:
+    leaves, structure = jax.tree.flatten(states)
+    found, at = [], 0
+    for leaf in leaves:
+        size = leaf.size * leaf.dtype.itemsize
+        found.append(jnp.asarray(np.frombuffer(data, leaf.dtype, leaf.size, at).reshape(leaf.shape)))
+        at += size
+    return jax.tree.unflatten(structure, found)
+
+
+def entry_of(
+    block: int,
+    rounds: NDArray,
+    actions: NDArray,
+    decisions: NDArray,
+    spent: Any,
+    exchange: NeighbourExchange,
+    layout: Layout,
+) -> Entry:
+    """A block for the journal: what was played, and what it cost."""
+    costs = np.stack([exchange.messages, *(np.asarray(cost) for cost in vars(spent).values())]).astype(np.int64)
+    counted = np.asarray(exchange.counted, np.int8).reshape(layout.exchanges, layout.neighbours)
+    return Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted)
+
+
+def _entry(number: int, last: int, spent: Any, kept: Kept | None, exchange: NeighbourExchange, layout: Layout) -> Entry:
+    if kept is None:
+        nothing = np.zeros((0, layout.agents, layout.dim), layout.dtype)
+        still = np.zeros((layout.agents, layout.dim), layout.dtype)
+        return entry_of(number, np.zeros(0, np.int64), nothing, still, spent, exchange, layout)
+    rounds = np.asarray(kept.rounds)[0]
+    valid = np.asarray(kept.valid)[0] & (rounds < last)
+    actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
+    return entry_of(number, rounds[valid], actions, np.asarray(kept.decisions), spent, exchange, layout)

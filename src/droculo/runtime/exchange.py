@@ -1,0 +1,166 @@
+"""The host's half of `mix`: select the rows that neighbours need, exchange them, and report which links counted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from droculo.runtime.partitions import LocalLinks, Partition
+from droculo.runtime.transports.base import Transport
+
+#: compiled code calls an exchange by its handle, a number, so that one program serves all exchanges of the same shape
+_EXCHANGES: WeakValueDictionary[int, NeighbourExchange] = WeakValueDictionary()
+_HANDLES = itertools.count(1)
+
+#: a link that is not scheduled in this exchange: the network has it down, or does not have it
+IDLE = -1
+#: why compiled code doubts a row that was received
+IMPLAUSIBLE, NOT_FINITE = 1, 2
+
+
+def exchange_of(handle: Any) -> NeighbourExchange:
+    """The exchange with this handle."""
+    return _EXCHANGES[int(handle)]
+
+
+@dataclass(frozen=True)
+class _Route:
+    """Which rows travel to and from one neighbour when a set of links is up."""
+
+    send: NDArray[np.int64]  # positions in `Partition.agents`
+    fill: NDArray[np.int64]  # positions in `Partition.elsewhere`
+
+
+class _Received(NamedTuple):
+    """What an exchange fills in."""
+
+    rows: NDArray  # of the agents elsewhere
+    heard: NDArray[np.bool_]  # which of them were received
+    counts: NDArray[np.bool_]  # which links counted; on entry, which are up
+
+
+class NeighbourExchange:
+    """The links of a process at work, and the meter of its agents. An error does not travel through compiled code: it is kept
+    in `error`, nothing more is exchanged, and the driver raises it after the block."""
+
+    def __init__(self, partition: Partition, transport: Transport):
+        self.partition = partition
+        self.transport = transport
+        self.error: BaseException | None = None
+        self.handle = next(_HANDLES)
+        _EXCHANGES[self.handle] = self
+        self._dry = False
+        self._usual: dict[int, dict[int, _Route]] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was counted, for the next block."""
+        self.messages = np.zeros(len(self.partition.agents), np.int64)
+        self._counts = np.zeros(0, bool)  # the links that counted last
+        self.counted: list[NDArray[np.int8]] = []  # for each exchange: which neighbours' links counted
+
+    def raise_error(self) -> None:
+        """Raise the error that an exchange kept, if there is one."""
+        if self.error is not None:
+            raise self.error
+
+    @contextmanager
+    def dry_run(self) -> Iterator[None]:
+        """Within it nothing is sent or received: to compile without communicating."""
+        self._dry = True
+        yield
+        self._dry = False
+        self.reset()
+
+    def exchange(
+        self, number: int, up: NDArray[np.bool_], mine: NDArray
+    ) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Called from compiled code with the rows of the agents here. Returns those of the agents elsewhere, which of them
+        were received, and which links counted."""
+        partition = self.partition
+        part = partition.parts[number % len(partition.parts)]
+        padded = np.zeros(partition.links.weight.shape[1], bool)
+        padded[: len(part.ids)] = up[: len(part.ids)]
+        received = _Received(
+            np.zeros((len(partition.elsewhere), mine.shape[1]), mine.dtype),
+            np.zeros(len(partition.elsewhere), bool),
+            padded[: len(part.ids)],
+        )
+        try:
+            if self._dry or self.error is not None:
+                received.counts[:] = False
+            else:
+                self._talk(number, part, mine, received)
+        except BaseException as error:  # an interruption from the keyboard too: it ends the block, not the program
+            self.error = error
+            received.counts[:] = False
+        self._count(part, received.counts, 1)
+        self._counts = received.counts.copy()
+        return received.rows, received.heard, padded
+
+    def refuse(self, number: Any, doubts: Any) -> NDArray[np.bool_]:
+        """Called from compiled code when received rows cannot be true. Returns which links count after all. All rows of a
+        neighbour came in one frame, so none of them counts."""
+        partition, exchange, doubts = self.partition, int(number), np.asarray(doubts)
+        part = partition.parts[exchange % len(partition.parts)]
+        outside = (part.leads_to >= 0) & self._counts
+        reasons = np.zeros(len(outside), int)
+        reasons[outside] = doubts[part.theirs[outside]]
+        refused = np.unique(part.leads_to[reasons > 0])
+        lost = np.isin(part.leads_to, refused) & self._counts
+        for q in refused:
+            worst = reasons[part.leads_to == q].max()
+            why = "not finite" if worst == NOT_FINITE else "outside the set"
+            self.transport.refuse(exchange, partition.neighbours[q], why)
+            self.counted[-1][q] = 0
+        self._count(part, lost, -1)
+        kept = np.ones(partition.links.weight.shape[1], bool)
+        kept[: len(lost)] = ~lost
+        return kept
+
+    def _talk(self, number: int, part: LocalLinks, mine: NDArray, received: _Received) -> None:
+        """Exchange rows with the neighbours, and clear `counts` for links that failed."""
+        partition = self.partition
+        routes = self._routes(number % len(partition.parts), part, received.counts)
+        outgoing = {partition.neighbours[q]: mine[route.send] for q, route in routes.items()}
+        shapes = {partition.neighbours[q]: (len(route.fill), mine.shape[1]) for q, route in routes.items()}
+        answers = self.transport.exchange(number, outgoing, shapes)
+        last = np.full(len(partition.neighbours), IDLE, np.int8)
+        for q, route in routes.items():
+            answer = answers.get(partition.neighbours[q])
+            last[q] = answer is not None
+            if answer is not None:
+                received.rows[route.fill] = answer
+                received.heard[route.fill] = True
+            else:
+                received.counts[part.leads_to == q] = False
+        self.counted.append(last)
+
+    def _routes(self, which: int, part: LocalLinks, works: NDArray[np.bool_]) -> dict[int, _Route]:
+        usual = bool(works.all())
+        if usual and which in self._usual:
+            return self._usual[which]
+        found = {}
+        for q in range(len(self.partition.neighbours)):
+            links = works & (part.leads_to == q)
+            if links.any():
+                # Sorted by the agents' numbers at both ends, so that sender and receiver mean the same rows.
+                found[q] = _Route(np.unique(part.ours[links]), np.unique(part.theirs[links]))
+        if usual:
+            self._usual[which] = found
+        return found
+
+    def _count(self, part: LocalLinks, links: NDArray[np.bool_], sign: int) -> None:
+        """Count a message for every link that counted, at every end that is an agent here."""
+        ends = part.ours[links]
+        inside = part.leads_to < 0
+        if inside.any():
+            ends = np.concatenate([ends, part.theirs[links & inside]])
+        self.messages += sign * np.bincount(ends, minlength=len(self.messages))

@@ -1,0 +1,149 @@
+"""Put the parts of all processes together: the run as the simulator would have returned it, and its faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from droculo.algorithms import Algorithm
+from droculo.engine import Record, Trajectory
+from droculo.engine.costs import COUNTED, CostCurve, Ledger
+from droculo.engine.plan import pieces, questions
+from droculo.precision import double
+from droculo.runtime.driver import ProcessRun
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What went wrong in a run; all zero if nothing did. Both ends of a link are counted."""
+
+    missed_rounds: NDArray[np.int64]  # (N,): rounds in which an agent did not play
+    failed_links: int  # (end of a link, exchange) pairs that did not count although the network has the link up
+    disagreements: int  # (link, exchange) pairs that one end counted and the other did not, or crashed before recording
+    refused: dict[str, int]  # reason -> frames that were received and not used
+
+
+@dataclass(frozen=True)
+class GatheredRun:
+    """A run of several processes."""
+
+    trajectory: Trajectory
+    faults: Faults
+
+
+def gather(
+    algorithm: Algorithm, parts: Sequence[ProcessRun], *, rounds: int | None = None, record: Record | None = None
+) -> GatheredRun:
+    """Put the parts of all processes of one run together.
+
+    A round that an agent missed has the action and decision of the last round that it played, or those of its start if
+    there is none. `Faults.missed_rounds` counts such rounds.
+    """
+    rounds, record = rounds or algorithm.horizon, record or Record()
+    if not parts:
+        raise ValueError("there are no parts to put together.")
+    agents = np.concatenate([part.partition.agents for part in parts])
+    if not np.array_equal(np.sort(agents), np.arange(len(agents))):
+        raise ValueError(f"the parts hold the agents {np.sort(agents).tolist()}; each of 0, 1, ... must occur once.")
+    length = algorithm.block * algorithm.slot
+    blocks = -(-rounds // length)
+    _check_recorded(parts, blocks, length, rounds, record.every)
+    costs = np.zeros((blocks, len(COUNTED), len(agents)), np.int64)
+    played = np.zeros((blocks, len(agents)), np.int64)
+    for part in parts:
+        for entry in part.entries:
+            costs[entry.block, :, part.partition.agents] = entry.costs.T
+            played[entry.block, part.partition.agents] = 1
+    ends = np.cumsum([piece.rounds for piece in pieces(algorithm, rounds, record)])
+    so_far = np.cumsum(costs, axis=0)[-(-ends // length) - 1]
+    lengths = np.minimum(length, rounds - np.arange(blocks) * length)
+    recorded, actions, decisions = _plays(algorithm, parts, rounds, record.every, len(agents))
+    curves = {cost: so_far[:, row] for row, cost in enumerate(COUNTED)}
+    ledger = _ledger(algorithm, {cost: curve[-1] for cost, curve in curves.items()}, played, lengths, parts)
+    trajectory = Trajectory(
+        horizon=rounds,
+        rounds=recorded,
+        actions=actions,
+        decisions=decisions,
+        agents=np.arange(len(agents)),
+        states=None,
+        ledger=ledger,
+        spending=CostCurve(ends, curves),
+    )
+    missed = (lengths[:, None] * (1 - played)).sum(axis=0)
+    return GatheredRun(trajectory, Faults(missed, *_links(parts), _refused(parts)))
+
+
+def _check_recorded(parts: Sequence[ProcessRun], blocks: int, length: int, rounds: int, every: int) -> None:
+    """Parts must have been played with the rounds and the record that they are put together with."""
+    for part in parts:
+        for entry in part.entries:
+            first, last = entry.block * length, min((entry.block + 1) * length, rounds)
+            expected = np.arange(-(-first // every) * every, last, every) if every else np.zeros(0, np.int64)
+            if entry.block >= blocks or not np.array_equal(entry.rounds, expected):
+                raise ValueError(
+                    f"process {part.partition.me} has not recorded block {entry.block} of a run of {rounds} rounds with "
+                    f"Record(every={every}): pass the rounds and the record with which it was played."
+                )
+
+
+def _ledger(
+    algorithm: Algorithm, total: dict[str, Any], played: NDArray, lengths: NDArray, parts: Sequence[ProcessRun]
+) -> Ledger:
+    slots = -(-lengths // algorithm.slot)
+    with double():
+        asked = (slots[:, None] * played).sum(axis=0) * questions(algorithm)
+    seconds = max(part.seconds for part in parts)
+    return Ledger.of(algorithm, total, played.sum(axis=0), asked, parts[0].layout.dtype, seconds)
+
+
+def _plays(
+    algorithm: Algorithm, parts: Sequence[ProcessRun], rounds: int, every: int, agents: int
+) -> tuple[NDArray[np.int64], NDArray, NDArray]:
+    """Recorded rounds, actions and decisions, with missed rounds filled in."""
+    recorded = np.arange(0, rounds, every) if every else np.zeros(0, np.int64)
+    dtype = np.dtype(parts[0].layout.dtype)
+    actions = np.full((len(recorded), agents, algorithm.domain.dim), np.nan, dtype)
+    decisions = actions.copy()
+    for part in parts:
+        here = part.partition.agents
+        for entry in part.entries if every else ():
+            rows = entry.rounds // every
+            actions[rows[:, None], here] = entry.actions
+            decisions[rows[:, None], here] = entry.decisions
+    with double():
+        start = np.asarray(algorithm.decision(algorithm.init()))
+    for agent in np.nonzero(np.isnan(actions).any(axis=(0, 2)))[0]:
+        there = ~np.isnan(actions[:, agent, 0])
+        last = np.maximum.accumulate(np.where(there, np.arange(len(recorded)), -1))
+        for kept in (actions, decisions):
+            kept[:, agent] = np.where(last[:, None] >= 0, kept[np.maximum(last, 0), agent], start)
+    return recorded, actions, decisions
+
+
+def _links(parts: Sequence[ProcessRun]) -> tuple[int, int]:
+    """How many ends of links failed, and how many links counted at one end only."""
+    failed = disagreements = 0
+    seen: dict[tuple[int, int, int], NDArray[np.int8]] = {}  # (from, to, block) -> counted, for each exchange
+    for part in parts:
+        for entry in part.entries:
+            failed += int(np.sum(entry.counted == 0))
+            for column, neighbour in enumerate(part.partition.neighbours):
+                mine, theirs = (part.partition.me, neighbour, entry.block), (neighbour, part.partition.me, entry.block)
+                seen[mine] = entry.counted[:, column]
+                if theirs in seen:
+                    disagreements += int(np.sum(seen.pop(theirs) != seen.pop(mine)))
+    disagreements += sum(int(np.sum(counted == 1)) for counted in seen.values())
+    return failed, disagreements
+
+
+def _refused(parts: Sequence[ProcessRun]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in parts:
+        for reason, number in part.meter.refused.items():
+            total[reason] = total.get(reason, 0) + number
+    return total
