@@ -7,7 +7,9 @@ import pytest
 from tests.designs import PAIRS, PROBLEMS, RING, N, design, matchings
 
 from droculo import Record, Scales, feedback, linearizations, measure, networks, problems, sets, simulate
+from droculo.engine.plan import questions
 from droculo.measure import guarantee, plan
+from droculo.precision import double
 
 #: the paper's Table 1 for its own algorithm, and its theorems: (case, feedback) -> regret exponent's slope in theta, largest theta
 TABLE_1 = {
@@ -104,14 +106,31 @@ def test_oracle_calls_stay_below_the_theorem(case, model):
     assert np.all(run.ledger.loo_calls <= promised.loo_calls)
 
 
+def planned(case, model):
+    """A plan with budgets of everything that can be planned."""
+    setting, signal = PROBLEMS[case].setting, getattr(feedback, model)()
+    free = guarantee(setting, signal, horizon=36, theta=0.5)
+    return plan(setting, signal, horizon=36, exchanges=6, queries=2 * 36, loo_calls=20 * free.loo_calls)
+
+
 @pytest.mark.parametrize(("case", "model"), PAIRS)
-def test_a_planned_run_keeps_to_its_budgets(case, model):
-    problem = PROBLEMS[case]
-    signal = getattr(feedback, model)()
-    free = guarantee(problem.setting, signal, horizon=36, theta=0.5)
-    found = plan(problem.setting, signal, horizon=36, exchanges=6, queries=2 * 36, loo_calls=20 * free.loo_calls)
+def test_a_plan_keeps_to_its_budgets(case, model):
+    """Exchanges and queries follow from the schedule and from what a slot asks."""
+    found = planned(case, model)
+    agent = found.design()
     assert found.guarantee.exchanges <= 6
-    run = simulate(problem, found.design(), RING, key=1, record=Record(every=0))
+    assert found.guarantee.queries <= 2 * 36
+    assert found.guarantee.exchanges == -(-36 // (agent.block * agent.slot)) * agent.exchanges
+    with double():
+        assert found.guarantee.queries == -(-36 // agent.slot) * questions(agent)
+
+
+@pytest.mark.parametrize(
+    ("case", "model"), [("A3", "semi_bandit"), ("concave", "full_information"), ("A1", "two_point")]
+)
+def test_a_planned_run_keeps_to_its_budgets(case, model):
+    found = planned(case, model)
+    run = simulate(PROBLEMS[case], found.design(), RING, key=1, record=Record(queries=True))
     assert np.all(run.ledger.exchanges == found.guarantee.exchanges)
     assert np.all(run.ledger.gradient_queries + run.ledger.value_queries == found.guarantee.queries)
     assert np.all(run.ledger.loo_calls <= found.guarantee.loo_calls)
