@@ -57,9 +57,11 @@ class Store:
                     half.unlink(missing_ok=True)
 
     def gather(self, results: Results) -> None:
-        """Write all rows of a sweep, and no others of the folder, to `runs.parquet` and `points.parquet`."""
-        self._write(self.folder / "points.parquet", results.points)
-        self._write(self.folder / "runs.parquet", results.runs)
+        """Write all rows of a sweep, and no others of the folder, to `points.parquet` and `runs.parquet`, if these differ."""
+        for part, content in (("points", results.points), ("runs", results.runs)):
+            file = self.folder / f"{part}.parquet"
+            if not file.is_file() or not _arrow("pyarrow.parquet").read_table(file).equals(content):
+                self._write(file, content)
 
     def of_other_code(self) -> dict[str, str]:
         """Cell as JSON -> the key of its newest rows, whatever the version and code that made them."""
