@@ -118,9 +118,9 @@ def test_what_make_check_runs_exists():
     smoke = re.search(r"^SMOKE\s+:=(.*?[^\\])$", (ROOT / "Makefile").read_text(), re.MULTILINE | re.DOTALL)[1]
     missing = [name for name in smoke.replace("\\", " ").split() if not (ROOT / name).exists()]
     assert not missing
-    from tests.algorithms.test_contract import SOME
+    from tests.designs import PAIRS
 
-    assert ("concave", "full_information") in SOME, "make check runs the check of this design"
+    assert ("concave", "full_information") in PAIRS, "make check runs the check of this design"
 
 
 #: words that a reader would have to learn, or that make agents and arrays into people: word -> better

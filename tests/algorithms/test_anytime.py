@@ -94,5 +94,5 @@ def test_refusals():
         Anytime(lambda T: design(36), first=9).phases(10)
     with pytest.raises(TypeError, match="what design returns must be a Algorithm"):
         Anytime(lambda T: T).phases(10)
-    with pytest.raises(ValueError, match="not earlier"):
+    with pytest.raises(ValueError, match="by, the number of rounds that are skipped, must be >= 0; got -1"):
         problems.Shifted(PROBLEM, -1)

@@ -24,7 +24,7 @@ class Linearization(eqx.Module):
 
     g(f, x) = E over Z of pull(x, Z, grad f(query(x, Z))), Z = quantile(U) with U uniform on [0, 1]: so one
     gradient at one random point is an unbiased estimate of g. To add a class, subclass this with `alpha`, `beta`
-    and whatever of the methods differs; `droculo.testing.check_linearization` tells whether (2) holds.
+    and the methods that differ; `droculo.testing.check_linearization` checks that (2) holds.
     """
 
     alpha: eqx.AbstractVar[Vector | None]
@@ -32,13 +32,13 @@ class Linearization(eqx.Module):
 
     #: the paper's name of the case
     case: ClassVar[str] = "own"
-    #: whether the query point is the action itself, so that playing it costs nothing
+    #: True if the query point is the action itself, so that playing it costs nothing
     trivial: ClassVar[bool] = False
-    #: whether a ball around every query point of a shrunk set lies in the set, as value feedback needs
+    #: True if a ball around every query point of a shrunk set lies in the set, as value feedback needs
     zeroth_order: ClassVar[bool] = True
-    #: whether the functions may be convex somewhere, but are concave along non-negative directions
+    #: True if the functions may be convex somewhere, but are concave along non-negative directions
     up_concave: ClassVar[bool] = False
-    #: whether h is not affine, so that even a linear function is played along a curve
+    #: True if h is not affine, so that even a linear function is played along a curve
     bends: ClassVar[bool] = False
 
     def for_set(self, domain: Set) -> Self:
@@ -89,7 +89,7 @@ class Linearization(eqx.Module):
 
 
 class Custom(Linearization):
-    """Your own (alpha, beta, action, query), in one line.
+    """A user-defined (alpha, beta, action, query), in one line.
 
     `trivial=True` says that the query point is the action; `zeroth_order=True` that value feedback may be used
     (every query point of a shrunk set keeps its ball in K); `up_concave=True` that functions are concave upwards, where

@@ -212,7 +212,7 @@ def _check_gamma(gamma: float) -> None:
 
 
 def check_unit_box(domain: Set, case: str) -> None:
-    """The two oracle directions per coordinate that bound the set, against [0, 1]."""
+    """Refuse a set that is not in [0, 1]^d: its extent is found with two oracle calls per coordinate."""
     with double():
         axes = jnp.eye(domain.dim)
         highest = float(jnp.max(jax.vmap(lambda e: domain.argmax(e) @ e)(axes)))

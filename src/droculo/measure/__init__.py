@@ -1,11 +1,11 @@
 """Reading what happened: regret, its certificate, growth rates, costs; and what theory promises beforehand."""
 
-from droculo.measure.certificate import Certificate, certificate
+from droculo.measure._certificate import Certificate, certificate
+from droculo.measure._regret import Regret, fixed_rewards, regret, rewards
 from droculo.measure.comparator import best_fixed_point
 from droculo.measure.network import consensus_gap, count_infeasible
 from droculo.measure.planner import NoPlanError, Plan, plan
 from droculo.measure.rates import Rate, fit_exponent
-from droculo.measure.regret import Regret, fixed_rewards, regret, rewards
 from droculo.measure.sampling import Sample
 from droculo.measure.theory import Exponents, Guarantee, guarantee
 

@@ -104,7 +104,7 @@ def _pack_one(part: Weights, most: int, degree: int | None) -> Links:
     agent = part.ends.T.ravel()
     order = np.argsort(agent, kind="stable")
     rows = agent[order]
-    columns = np.arange(2 * count) - np.searchsorted(rows, rows)  # the how-manieth link of its agent
+    columns = np.arange(2 * count) - np.searchsorted(rows, rows)  # position of the link in its agent's list
     neighbours = np.repeat(np.arange(n, dtype=np.int32)[:, None], degree, axis=1)
     slot = np.zeros((n, degree), np.int32)
     slot_weight = np.zeros((n, degree))

@@ -22,7 +22,7 @@ from droculo.networks.weights import Vector, Weights, metropolis
 class Network(eqx.Module):
     """N agents that exchange values with their neighbours, once per exchange 0, 1, 2, ...
 
-    A subclass gives the members below; `droculo.testing.check_network` tells whether it keeps the contract. `mix`,
+    A subclass gives the members below; `droculo.testing.check_network` checks that it keeps the contract. `mix`,
     `links_up` and `messages` run inside compiled code; everything else runs on the host.
     """
 

@@ -1,4 +1,4 @@
-"""How fast a network averages, and whether it does so at all; everything here runs on the host, in NumPy."""
+"""How fast a network averages, or that it does not; everything here runs on the host, in NumPy."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def from_strengths(graph: nx.Graph, attribute: str = "weight", scale: float | No
 
 
 def from_matrix(matrix: Matrix, graph: nx.Graph | Edges | None = None) -> Weights:
-    """The weights of a matrix of your own, dense or SciPy sparse; with a graph, only its links may be used.
+    """The weights of a given matrix, dense or SciPy sparse; with a graph, only its links may be used.
 
     >>> from_matrix([[0.75, 0.25], [0.25, 0.75]]).weight.tolist()
     [0.25]

@@ -44,9 +44,9 @@ class Comparator(NamedTuple):
 class Problem(eqx.Module):
     """Functions f_{t,i} on a set K, all of one class. Rounds and agents count from 0.
 
-    A problem of your own subclasses this with `set`, `linearization`, `bounds` and `value`; the gradient is
+    A custom problem subclasses this with `set`, `linearization`, `bounds` and `value`; the gradient is
     derived automatically. `agents` is how many agents it is posed for, or None when any number will do.
-    `droculo.testing.check_problem` tells whether what it declares holds.
+    `droculo.testing.check_problem` checks that what it declares holds.
     """
 
     set: eqx.AbstractVar[Set]
@@ -54,7 +54,7 @@ class Problem(eqx.Module):
     bounds: eqx.AbstractVar[Bounds]
     agents: eqx.AbstractVar[int | None]
 
-    #: whether `answer` uses its key, which costs a driver a few random bits for every question
+    #: True if `answer` uses its key, which costs a driver a few random bits for every question
     noisy: ClassVar[bool] = False
 
     @abstractmethod

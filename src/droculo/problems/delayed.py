@@ -1,4 +1,4 @@
-"""The same adversary, met later."""
+"""A problem shifted in time."""
 
 import numpy as np
 from jax import Array
@@ -25,7 +25,7 @@ class Shifted(Wrapper):
 
     def __init__(self, problem: Problem, by: int):
         if by < 0:
-            raise ValueError(f"a problem can be met later, not earlier; got by={by}.")
+            raise ValueError(f"by, the number of rounds that are skipped, must be >= 0; got {by}.")
         self.problem = problem
         self.by = np.asarray(by)
 

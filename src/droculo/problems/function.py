@@ -1,4 +1,4 @@
-"""Problems from a function of your own: one written in JAX, or a black box on the host."""
+"""Problems from a user-defined function: one written in JAX, or a black box on the host."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def from_black_box(
 
     It is called with whole numbers `agent` and `t` and a NumPy vector x, and must give the same answer to the same
     question. `gradient`, where there is one, allows gradient feedback and certificates. Each question is a Python call:
-    count on some tens of thousands a second.
+    expect a few tens of thousands per second.
 
     >>> import numpy as np
     >>> from droculo import linearizations, sets

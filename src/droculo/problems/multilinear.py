@@ -39,7 +39,7 @@ class MultilinearExtension(eqx.Module):
         if not (int(n) == n and 1 <= n <= MOST_MEMBERS):
             raise ValueError(
                 f"a table of all subsets needs 1 to {MOST_MEMBERS} members; got {n}. For more, use "
-                "MultilinearExtension.sampled, or a formula of your own."
+                "MultilinearExtension.sampled, or write the formula yourself."
             )
         self.table = np.array([_number(set_function, mask) for mask in all_masks(int(n))])
 

@@ -17,7 +17,7 @@ from droculo.sets.geometry import Vector
 
 
 class Noisy(Wrapper):
-    """A problem whose answers are off: gradients by a random vector of length `gradient`, values by up to `value`.
+    """A problem with noisy answers: gradients are off by a random vector of length `gradient`, values by up to `value`.
 
     Every answer has fresh noise of mean zero (uniform on a sphere, uniform on an interval), so it is an unbiased
     oracle, bounded by the sum of both sizes. Rewards, regret and certificate are those of the problem inside.

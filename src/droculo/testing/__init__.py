@@ -1,4 +1,4 @@
-"""Checks for what users bring themselves: whether it keeps the contract that everything else relies on.
+"""Checks of custom members of every family: they keep the contracts that everything else relies on.
 
 One check per family; each raises an AssertionError in a full sentence. Our own tests run them on every member.
 """

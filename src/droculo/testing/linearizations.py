@@ -1,4 +1,4 @@
-"""Whether a linearization keeps its promise on functions of its class."""
+"""The check of a linearization: it keeps its promise on functions of its class."""
 
 from __future__ import annotations
 

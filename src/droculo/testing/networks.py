@@ -1,4 +1,4 @@
-"""Whether a network keeps its contract: `check_network` for one of your own, and for droculo's in its tests."""
+"""The check of a network: `check_network`, for custom networks and for those of droculo."""
 
 from __future__ import annotations
 

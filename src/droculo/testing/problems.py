@@ -1,4 +1,4 @@
-"""Whether a problem is what it declares."""
+"""The check of a problem: it is what it declares."""
 
 from __future__ import annotations
 

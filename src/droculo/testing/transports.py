@@ -1,4 +1,4 @@
-"""Whether a transport keeps its contract: `check_transport`, called by every process of a small network at once."""
+"""The check of a transport: `check_transport`, called by every process of a small network at once."""
 
 from __future__ import annotations
 

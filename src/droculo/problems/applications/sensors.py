@@ -139,7 +139,7 @@ class LogDetSensors(Problem):
 
 
 class MutualInformation(SetFunctions):
-    """What the chosen sites tell of the others: f(S) = H(S) + H(V - S) - H(V), H the entropy of noisy measurements.
+    """Mutual information of chosen and other sites: f(S) = H(S) + H(V - S) - H(V), H the entropy of noisy measurements.
 
     = 1/2 (log det K_S + log det K_{V-S} - log det K) with K = C + s^2 I: submodular, non-negative, and zero for no
     sites and for all of them, so not monotone: case A4 on {sum x <= b}, A3 on {sum x = b} (`face=True`), as

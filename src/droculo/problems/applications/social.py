@@ -34,7 +34,7 @@ class Revenue(Enumerated):
     """
 
     weights: Adversary  # (agents, arcs)
-    arcs: NDArray[np.int64]  # (arcs, 2): who tells whom
+    arcs: NDArray[np.int64]  # (arcs, 2): from the influencing to the influenced node
     set: Set
     linearization: Linearization
     bounds: Bounds

@@ -1,4 +1,4 @@
-"""Problems whose best point in hindsight is known exactly, for any adversary: the yardsticks of regret."""
+"""Problems with a best point in hindsight that is known exactly for any adversary, against which regret can be measured."""
 
 from droculo.problems.planted.base import Planted
 from droculo.problems.planted.cut import PlantedCut

@@ -1,4 +1,4 @@
-"""Small problems whose best point is a corner of a budget set, found by looking at all of them."""
+"""Small problems with their best point at a corner of a budget set, found by enumeration."""
 
 from itertools import combinations
 from math import comb

@@ -127,7 +127,7 @@ class SetFunctions(Planted):
 
 
 def _differences(kind: int, table: Vector) -> tuple[Vector, Vector, bool]:
-    """The largest marginals and second differences in size, and whether f never falls; refuses what is not submodular."""
+    """The largest marginals and second differences in size, and True if f never falls; refuses what is not submodular."""
     if table.min() < 0:
         where = members_of(all_masks(table.size.bit_length() - 1)[np.argmin(table)])
         raise ValueError(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from droculo.engine import History
 from droculo.linearizations import Linearization
+from droculo.measure._regret import curve_frame, curve_plot, curve_times, network_reward
 from droculo.measure.network import off_the_set
-from droculo.measure.regret import curve_frame, curve_plot, curve_times, network_reward
 from droculo.measure.sampling import Sample, draw
 from droculo.precision import double
 from droculo.problems import Problem
@@ -49,7 +49,7 @@ class Certificate(NamedTuple):
     rewards: Numbers  # (..., agents): (1/N) sum_{t,j} f_{t,j}(a_t^i)
     optimum_low: Numbers  # (...)
     optimum_high: Numbers  # (...)
-    times: NDArray[np.int64]  # (k,): after so many rounds. Empty for a sample
+    times: NDArray[np.int64]  # (k,): the numbers of rounds. Empty for a sample
     curve: Numbers  # (..., k, agents): what was certified then; its last row is the bound
 
     def frame(self) -> pandas.DataFrame:
@@ -69,7 +69,7 @@ def certificate(
 
     Costs N^2 gradients (times `nodes`) a round, and one LOO call for each agent at the end. With a `sample` it costs
     what that names, and `bound` is an estimate: `error` is its standard error, and since the maximum of an estimate is on
-    average above that of the mean, it errs upwards in the mean. The bracket of the optimum is then left open. To certify a method of your own, pass `History.of(actions,
+    average above that of the mean, it errs upwards in the mean. The bracket of the optimum is then left open. To certify another method, pass `History.of(actions,
     decisions)` with decisions of your choice in K: any points give a valid bound.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate

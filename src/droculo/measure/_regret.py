@@ -42,7 +42,7 @@ class Regret:
     rewards: Numbers  # (..., agents): the cumulative reward (1/N) sum_{t,j} f_{t,j}(a_t^i)
     error: Numbers  # (..., agents): the standard error of rewards and total; 0 unless measured on a sample
     agents: NDArray[np.int64]  # the nodes that were measured
-    times: NDArray[np.int64]  # (k,): after so many rounds
+    times: NDArray[np.int64]  # (k,): the numbers of rounds
     curve: Numbers  # (..., k, agents): R_i at these times; its last row is the total. Empty for a sample
 
     @property
@@ -120,7 +120,7 @@ def regret(
     """The alpha-regret of a run, against the problem's exact comparator or the one you pass (`measure.best_fixed_point`).
 
     `alpha` is that of the problem's class on its own set unless another is given; `at` lists the times of the curve,
-    by default some thirty, closer together at the start. Costs N^2 evaluations a round, fewer with a `sample`.
+    by default about 30, closer together at the start. Costs N^2 evaluations a round, fewer with a `sample`.
     """
     expect(comparator, (Comparator, type(None)), "comparator", "Pass what measure.best_fixed_point returned.")
     drawn = draw(problem, plays, sample, "regret")
@@ -175,7 +175,7 @@ def _comparators(
 
 
 def curve_times(horizon: int, at: Sequence[int] | None) -> NDArray[np.int64]:
-    """The times of a curve, the horizon among them: those given, or some thirty."""
+    """The times of a curve, the horizon among them: those given, or about 30."""
     if at is None:
         spaced = np.unique(np.geomspace(1, horizon, 32).round().astype(np.int64))
         return np.unique(np.append(spaced, horizon))
