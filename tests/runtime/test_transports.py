@@ -12,6 +12,7 @@ from tests.runtime.cases import endpoints
 from droculo.runtime import TLS, Hub, MemoryTransport, ZenohTransport
 from droculo.runtime.protocol.frames import Frame, FrameError, Kind, decode
 from droculo.runtime.transports.base import why_unusable
+from droculo.runtime.transports.zenoh import Clock
 from droculo.testing import check_transport
 
 zenoh = pytest.importorskip("zenoh")
@@ -60,6 +61,22 @@ def over_zenoh(**options):
 def test_the_contract(make):
     transports = make()
     at_once(*(lambda each=each: check_transport(each) for each in transports.values()))
+
+
+class Late(Clock):
+    """The clock of a process whose time another can move on, as if it had waited."""
+
+    def __init__(self):
+        self.skipped = 0.0
+
+    def now(self):
+        return super().now() + self.skipped
+
+    def wait_for(self, changed, holds, seconds):
+        end = self.now() + seconds
+        while not holds() and self.now() < end:
+            changed.wait(0.005)
+        return holds()
 
 
 class Deaf(MemoryTransport):
@@ -274,6 +291,30 @@ def test_a_silent_process_is_given_up_and_comes_back():
 ONE, SHAPE = np.ones((1, 2)), (1, 2)
 
 
+def test_patience_is_measured_by_the_clock_of_the_transport():
+    """A process waits for a silent neighbour until its own clock says that it has waited long enough."""
+    where, clock = endpoints(2), Late()
+    pair = [ZenohTransport(me, where, (1 - me,), run="clock", patience=1e6, clock=clock) for me in range(2)]
+    heard = []
+
+    def live(me):
+        pair[me].meet(0, 1)
+        heard.append(pair[me].exchange(0, {1 - me: ONE}, {1 - me: SHAPE}).keys())
+
+    at_once(lambda: live(0), lambda: live(1))
+    assert heard == [{1}, {0}] or heard == [{0}, {1}]
+    waiting = threading.Thread(target=lambda: heard.append(pair[0].exchange(1, {1: ONE}, {1: SHAPE}).keys()))
+    waiting.start()
+    time.sleep(0.2)
+    assert waiting.is_alive()
+    clock.skipped = 2e6
+    waiting.join(10)
+    assert heard[2] == set()
+    assert not pair[0].members.links[1].agreed
+    for each in pair:
+        each.session.close()
+
+
 def over(near, **options):
     where = endpoints(len(near))
     return {me: ZenohTransport(me, where, tuple(q), run="test", **options) for me, q in near.items()}
@@ -387,7 +428,7 @@ def test_a_process_that_comes_back_agrees_with_lower_and_higher_neighbours():
         lives[me].session.close()
 
     def come_and_go():
-        time.sleep(1.0)
+        until(lambda: all(each.members.begun for each in lives.values()))
         for _ in range(2):
             middle = ZenohTransport(1, where, (0, 2), run="back", patience=8)
             number = middle.meet(0, 1)
@@ -395,7 +436,7 @@ def test_a_process_that_comes_back_agrees_with_lower_and_higher_neighbours():
             for k in range(number, number + 5):
                 middle.exchange(k, dict.fromkeys((0, 2), ONE), dict.fromkeys((0, 2), SHAPE))
             middle.session.close()  # and it is dead
-            time.sleep(1.0)
+            until(lambda: not any(each.members.links[1].agreed for each in lives.values()))
         stop.set()
 
     at_once(lambda: live(0), lambda: live(2), come_and_go)
@@ -404,23 +445,22 @@ def test_a_process_that_comes_back_agrees_with_lower_and_higher_neighbours():
 
 def test_two_that_run_at_different_speeds_find_together_again_without_shouting():
     pair = over({0: [1], 1: [0]}, patience=0.5)
-    last = {}
+    last, again = {}, {0: 0, 1: 0}  # `again`: how many exchanges counted since they found together
 
     def live(me):
         pair[me].meet(0, 1)
-        number, until = 0, time.monotonic() + 6
-        while time.monotonic() < until:
+        number, end = 0, time.monotonic() + 6
+        while time.monotonic() < end and min(again.values()) < 40:
             if me == 1 and number == 20:
                 time.sleep(1.0)
             last[me] = (1 - me) in pair[me].exchange(number, {1 - me: ONE}, {1 - me: SHAPE})
+            again[me] = again[me] + 1 if last[me] and number > 20 else 0
             number += 1
             time.sleep(0.001 if me == 0 else 0.02)
-            if number == 400:
-                break
         pair[me].session.close()
 
     at_once(lambda: live(0), lambda: live(1))
-    assert last[1]
+    assert min(again.values()) > 30
     assert sum(each.meter.control for each in pair.values()) < 200
 
 
