@@ -129,7 +129,10 @@ BANNED = {
     "quick_membership": "has_fast_contains", "budget_face": "fixed_budget", "take_part": "run_process", "best_fixed": "best_fixed_point",
     "who asks": "that asks", "agents who": "agents that",
     "an agent who": "an agent that", "a process who": "a process that", "whence": "from where", "thence": "from there",
-    "lest": "so that ... not", "unto": "to", "whilst": "while", "amongst": "among", "somehow": "say how", "nought": "zero",
+    "nobody": "no agent, no process", "somebody": "another process", "anybody": "any process", "everybody": "all agents",
+    "whoever": "an agent that", "anew": "again", "one's own": "user-defined", "flock": "chunk", "flocks": "chunks", "herd": "chunk",
+    "heir": "successor", "cable": "links", "rehearsal": "dry run", "liars": "refused neighbours", "some twenty": "about 20",
+    "some thirty": "about 30", "some tens": "a few tens", "lest": "so that ... not", "unto": "to", "whilst": "while", "amongst": "among", "somehow": "say how", "nought": "zero",
 }  # fmt: skip
 
 
