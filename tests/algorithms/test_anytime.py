@@ -88,7 +88,7 @@ def test_refusals():
     for first in (0, True, 2.5):
         with pytest.raises(ValueError, match="whole number of rounds, at least one"):
             Anytime(design, first=first)
-    with pytest.raises(ValueError, match="10, .*, must divide the first phase, 9 rounds"):
+    with pytest.raises(ValueError, match=r"10, .*, must divide the first phase, 9 rounds"):
         simulate(PROBLEM, ANYTIME, RING, key=0, rounds=30, record=Record(every=10))
     with pytest.raises(ValueError, match=r"design\(9\) returned an algorithm for 36 rounds"):
         Anytime(lambda T: design(36), first=9).phases(10)

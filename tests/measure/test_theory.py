@@ -78,7 +78,7 @@ def test_agents_agree_as_the_lemma_says(graph):
     problem, network = PROBLEMS["A2"], networks.from_graph(graph)
     agent = design("A2", "full_information", scales=Scales(step=0.5, tolerance=1e-4))
     run = simulate(problem, agent, network, key=0)
-    eps, eta, G = float(agent.tolerance), float(agent.step_size), float(problem.bounds.gradient)
+    eps, eta, G = float(agent.tolerance), float(agent.steps.step_size), float(problem.bounds.gradient)
     y = np.sqrt(N) * (3 * eta * agent.block * G + 2 * np.sqrt(3 * eps)) / (1 - network.mixing_rate)
     gap = measure.consensus_gap(run).max()
     assert 0 < gap <= np.sqrt(18 * eps + 3 * y**2)

@@ -6,16 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from droculo import Droculo, Record, Scales, feedback, linearizations, networks, oracles, problems, simulate
+from droculo import Droculo, Record, Scales, feedback, linearizations, oracles, problems, simulate
 from droculo.algorithms import EvenDraws, IndependentDraws, SendXY, SendY
 from droculo.precision import double
+from tests.designs import FIRST_ORDER, PAIRS, PROBLEMS, RING, N, T
 from tests.reference import algorithms as reference
 from tests.reference import oracles as reference_oracles
 
-N = 5
-HORIZONS = {
-    "A2": 83
-}  # a prime: the last block, and its last slot, are shorter; with 84 rounds most have one program less
+HORIZONS = {"A2": 37}  # a prime: the last block, and its last slot, are shorter; with 36 rounds they are not
 KEY = 3
 # Longer steps and tighter tolerances, so that agents reach the boundary and the oracle has work to do; but not so
 # tight that Frank-Wolfe ends up among vertices that tie to the last bit, where two roundings take two ways.
@@ -68,15 +66,6 @@ class Geometry:
         return argmax, contains, anchor
 
 
-CASES = {
-    "concave": lambda: problems.WaterFilling.random(agents=N, dim=6, budget=2.5, seed=1),
-    "A1": lambda: problems.TopB.random(agents=N, dim=6, budget=2, seed=1, face=True),
-    "A2": lambda: problems.TopB.random(agents=N, dim=6, budget=2, seed=1),
-    "A3": lambda: problems.PlantedCut.random(agents=N, left=2, right=4, seed=1),
-    "A4": lambda: problems.PlantedCut.random(agents=N, left=2, right=4, seed=1, down_closed=True),
-}
-
-
 def linearization(case, anchor):
     """h, query, pull and the inverse law of Z, written out again."""
     if case in ("concave", "A1"):
@@ -115,15 +104,6 @@ def drawer(agent, law):
     return draw
 
 
-FIRST_ORDER = ("full_information", "semi_bandit")
-PAIRS = [
-    (case, model)
-    for case in CASES
-    for model in ("full_information", "semi_bandit", "zeroth_order", "bandit", "two_point")
-    if case != "A4" or model in FIRST_ORDER
-]
-
-
 #: sharper oracle, y alone sent, even draws
 OURS = [
     ("A2", "full_information"),
@@ -139,21 +119,20 @@ OURS = [
     ("case", "model", "variant"), [(*pair, "paper") for pair in PAIRS] + [(*pair, "ours") for pair in OURS]
 )
 def test_the_kernel_is_the_papers_algorithm(case, model, variant):
-    T = HORIZONS.get(case, 84)
-    problem = CASES[case]()
+    horizon = HORIZONS.get(case, T)
+    problem = PROBLEMS[case]
     oracle = oracles.PaperFrankWolfe() if variant == "paper" else oracles.FrankWolfe()
     agent = Droculo.design(
         problem.setting,
         getattr(feedback, model)(),
-        horizon=T,
+        horizon=horizon,
         theta=0.6,
         oracle=oracle,
         scales=BOLD[model in FIRST_ORDER],
         exchange=SendY() if variant == "ours" else SendXY(),
         draws=EvenDraws() if variant == "ours" else IndependentDraws(),
     )
-    network = networks.from_graph(networks.ring(N))
-    run = simulate(problem, agent, network, key=KEY, record=Record(queries=True))
+    run = simulate(problem, agent, RING, key=KEY, record=Record(queries=True))
 
     geometry = Geometry(problem)
     delta = float(getattr(agent.feedback.signal, "delta", 0.0))
@@ -175,28 +154,28 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
         g = lambda i, t, x: np.asarray(gradient(jnp.asarray(i), jnp.asarray(t), jnp.asarray(x)))  # noqa: E731
         draw = drawer(agent, law)
         A, c, eta, K, L, k = (
-            network.to_matrix(),
+            RING.to_matrix(),
             geometry.c,
-            float(agent.step_size),
+            float(agent.steps.step_size),
             agent.block,
             agent.slot,
             geometry.k,
         )
         trivial = case in ("concave", "A1")
         if model == "full_information" or (model == "semi_bandit" and trivial):
-            expected = reference.algorithm_1(g, h, query, pull, draw, project, A, c, T, K, eta)
+            expected = reference.algorithm_1(g, h, query, pull, draw, project, A, c, horizon, K, eta)
         elif model == "semi_bandit":
-            expected = reference.algorithm_3(g, h, query, pull, draw, project, A, c, T, K, L, eta)
+            expected = reference.algorithm_3(g, h, query, pull, draw, project, A, c, horizon, K, L, eta)
         elif model == "bandit" and trivial:
-            expected = reference.algorithm_2(f, draw, project, A, c, T, K, eta, delta, k, control)
+            expected = reference.algorithm_2(f, draw, project, A, c, horizon, K, eta, delta, k, control)
         elif model == "bandit":
-            expected = reference.algorithm_5(f, h, query, draw, project, A, c, T, K, L, eta, delta, k, control)
+            expected = reference.algorithm_5(f, h, query, draw, project, A, c, horizon, K, L, eta, delta, k, control)
         else:
             expected = reference.algorithm_4(
-                f, h, query, draw, project, A, c, T, K, eta, delta, k, control, two_point=model == "two_point"
+                f, h, query, draw, project, A, c, horizon, K, eta, delta, k, control, two_point=model == "two_point"
             )
     np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-10)
-    assert len(expected.queries) == N * -(-T // agent.slot)
+    assert len(expected.queries) == N * -(-horizon // agent.slot)
     for (i, start), points in expected.queries.items():
         np.testing.assert_allclose(run.queries[start, i], points, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(run.ledger.loo_calls, expected.calls)
@@ -206,7 +185,7 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
 
 @pytest.mark.parametrize("model", ["zeroth_order", "bandit"])
 def test_the_plain_estimator_agrees_too(model):
-    problem, T = CASES["A1"](), 84
+    problem = PROBLEMS["A1"]
     agent = Droculo.design(
         problem.setting,
         getattr(feedback, model)(control_variate=False),
@@ -217,8 +196,7 @@ def test_the_plain_estimator_agrees_too(model):
         exchange=SendXY(),
         draws=IndependentDraws(),
     )
-    network = networks.from_graph(networks.ring(N))
-    run = simulate(problem, agent, network, key=KEY)
+    run = simulate(problem, agent, RING, key=KEY, record=Record(queries=True))
     geometry = Geometry(problem)
     delta = float(agent.feedback.signal.delta)
     argmax, _, _ = geometry.shrunk(delta)
@@ -231,8 +209,8 @@ def test_the_plain_estimator_agrees_too(model):
         value = eqx.filter_jit(problem.value)
         f = lambda i, t, x: float(value(jnp.asarray(i), jnp.asarray(t), jnp.asarray(x)))  # noqa: E731
         rest = (
-            drawer(agent, law), project, network.to_matrix(), geometry.c, T, agent.block,
-            float(agent.step_size), delta, geometry.k, False,
+            drawer(agent, law), project, RING.to_matrix(), geometry.c, T, agent.block,
+            float(agent.steps.step_size), delta, geometry.k, False,
         )  # fmt: skip
         expected = reference.algorithm_2(f, *rest) if model == "bandit" else reference.algorithm_4(f, h, query, *rest)
     np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-10)

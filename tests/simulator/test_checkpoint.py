@@ -14,6 +14,10 @@ AGENT = Droculo.design(
 )
 
 
+#: one record for all, and so one program
+EVERY_OTHER = Record(every=2, queries=True)
+
+
 class PowerCutError(Exception):
     pass
 
@@ -29,13 +33,13 @@ class Unplugged(Checkpoint):
 
 @pytest.mark.parametrize("last", [0, 3, 9])
 def test_resuming_is_bit_identical(tmp_path, last):
-    whole = simulate(PROBLEM, AGENT, RING, key=4, record=Record(every=2, queries=True))
+    whole = simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER)
     folder = tmp_path / "run"
     broken = Unplugged(folder)
     object.__setattr__(broken, "last", last)
     with pytest.raises(PowerCutError):
-        simulate(PROBLEM, AGENT, RING, key=4, record=Record(every=2, queries=True), checkpoint=broken)
-    again = simulate(PROBLEM, AGENT, RING, key=4, record=Record(every=2, queries=True), checkpoint=Checkpoint(folder))
+        simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=broken)
+    again = simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
     for name in ("rounds", "actions", "decisions", "queries"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(again, name))
     for name, spent in whole.ledger.counts.items():
@@ -44,28 +48,28 @@ def test_resuming_is_bit_identical(tmp_path, last):
 
 
 def test_a_finished_run_is_read_back(tmp_path):
-    first = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(tmp_path / "run"))
-    second = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(tmp_path / "run"))
+    first = simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(tmp_path / "run"))
+    second = simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(tmp_path / "run"))
     np.testing.assert_array_equal(first.actions, second.actions)
 
 
 def test_a_half_written_piece_is_not_read(tmp_path):
     folder = tmp_path / "run"
-    simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+    simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
     files = sorted(folder.glob("piece-*.npz"))
     files[-1].rename(files[-1].with_suffix(".part"))
-    again = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
-    np.testing.assert_array_equal(again.actions, simulate(PROBLEM, AGENT, RING, key=4).actions)
+    again = simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
+    np.testing.assert_array_equal(again.actions, simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER).actions)
 
 
 def test_another_run_is_refused(tmp_path):
     folder = tmp_path / "run"
-    simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+    simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
     with pytest.raises(ValueError, match="belongs to a run with another problem"):
-        simulate(PROBLEM, AGENT, RING, key=5, checkpoint=Checkpoint(folder))
+        simulate(PROBLEM, AGENT, RING, key=5, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
     other = problems.TopB.random(agents=N, dim=4, budget=2, seed=1)
     with pytest.raises(ValueError, match="belongs to a run with another problem"):
-        simulate(other, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+        simulate(other, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
 
 
 @pytest.mark.parametrize("functions", [True, False])
@@ -92,21 +96,21 @@ def test_another_function_is_refused(tmp_path, functions):
 
 def test_a_damaged_piece_is_played_again(tmp_path):
     folder = tmp_path / "run"
-    whole = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+    whole = simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
     pieces = sorted(folder.glob("piece-*.npz"))
     pieces[4].write_bytes(pieces[4].read_bytes()[:100])
-    again = simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(folder))
+    again = simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
     np.testing.assert_array_equal(whole.actions, again.actions)
 
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "run").write_text("mine")
     with pytest.raises(ValueError, match=r"a checkpoint is a folder, and .* is a file"):
-        simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(tmp_path / "run"))
+        simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(tmp_path / "run"))
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="holds other files"):
-        simulate(PROBLEM, AGENT, RING, key=4, checkpoint=Checkpoint(tmp_path))
+        simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(tmp_path))
     assert (tmp_path / "notes.txt").read_text() == "mine"

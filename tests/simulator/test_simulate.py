@@ -27,20 +27,24 @@ def agent(horizon=36, model="semi_bandit", theta=0.5, **options):
     return Droculo.design(PROBLEM.setting, getattr(feedback, model)(), horizon=horizon, theta=theta, **options)
 
 
+#: one record for all, and so one program for each design
+ALL = Record(queries=True)
+
+
 def test_a_batch_of_keys_is_the_runs_of_its_keys():
     keys = jax.random.split(jax.random.key(9), 3)
-    batch = simulate(PROBLEM, agent(), RING, key=keys)
+    batch = simulate(PROBLEM, agent(), RING, key=keys, record=ALL)
     assert batch.actions.shape == (3, 36, N, 5)
     assert batch.ledger.loo_calls.shape == (3, N)
     for i, key in enumerate(keys):
-        alone = simulate(PROBLEM, agent(), RING, key=key)
+        alone = simulate(PROBLEM, agent(), RING, key=key, record=ALL)
         np.testing.assert_allclose(batch.actions[i], alone.actions, atol=1e-12)
         np.testing.assert_array_equal(batch.ledger.loo_calls[i], alone.ledger.loo_calls)
     assert not np.array_equal(batch.actions[0], batch.actions[1])
 
 
 def test_a_thinned_record_is_a_part_of_the_full_one():
-    full = simulate(PROBLEM, agent(41), RING, key=1, record=Record(queries=True))
+    full = simulate(PROBLEM, agent(41), RING, key=1, record=ALL)
     for every in (7, 100):
         thin = simulate(PROBLEM, agent(41), RING, key=1, record=Record(every=every, queries=True))
         np.testing.assert_array_equal(thin.rounds, np.arange(0, 41, every))
@@ -72,17 +76,20 @@ def test_one_and_two_agents(nodes):
 
 
 def test_the_ledger():
-    run = simulate(PROBLEM, agent(40), RING, key=0)  # theta=1/2: slots of 40^(1/4), blocks of 40^(1/4) slots
-    assert (agent(40).block, agent(40).slot) == (3, 3)
-    np.testing.assert_array_equal(run.ledger.exchanges, np.full(N, 5))  # 40 rounds in blocks of 9
+    run = simulate(
+        PROBLEM, agent(41), RING, key=1, record=ALL
+    )  # theta=1/2: slots of 41^(1/4), blocks of 41^(1/4) slots
+    assert (agent(41).block, agent(41).slot) == (3, 3)
+    np.testing.assert_array_equal(run.ledger.exchanges, np.full(N, 5))  # 41 rounds in blocks of 9
     np.testing.assert_array_equal(run.ledger.messages, np.full(N, 10))
     np.testing.assert_array_equal(run.ledger.bytes, np.full(N, 10 * 5 * 8))
     np.testing.assert_array_equal(run.ledger.gradient_queries, np.full(N, 14))  # one for each slot, the short one too
     np.testing.assert_array_equal(run.ledger.value_queries, np.zeros(N))
-    two = simulate(PROBLEM, agent(40, "two_point"), RING, key=0)
-    np.testing.assert_array_equal(two.ledger.value_queries, np.full(N, 80))
-    both = simulate(PROBLEM, agent(40, exchange=SendXY()), RING, key=0)  # the paper's (x, y)
-    np.testing.assert_array_equal(both.ledger.bytes, 2 * run.ledger.bytes)
+    two = simulate(PROBLEM, agent(36, "two_point", 0.6), RING, key=0, record=ALL)
+    np.testing.assert_array_equal(two.ledger.value_queries, np.full(N, 72))
+    both = simulate(PROBLEM, agent(exchange=SendXY()), RING, key=0, record=ALL)  # the paper's (x, y)
+    alone = simulate(PROBLEM, agent(), RING, key=0, record=ALL)
+    np.testing.assert_array_equal(both.ledger.bytes, 2 * alone.ledger.bytes)
     assert run.ledger.mean()["exchanges"] == 5
 
 
@@ -102,8 +109,8 @@ def test_a_time_varying_network_alternates():
 
 
 def test_float32_stays_close_and_single():
-    double = simulate(PROBLEM, agent(), RING, key=0, record=Record(queries=True))
-    single = simulate(PROBLEM, agent(), RING, key=0, record=Record(queries=True), dtype=np.float32)
+    double = simulate(PROBLEM, agent(), RING, key=0, record=ALL)
+    single = simulate(PROBLEM, agent(), RING, key=0, record=ALL, dtype=np.float32)
     assert single.actions.dtype == np.float32
     assert single.ledger.bytes[0] * 2 == double.ledger.bytes[0]
     assert np.all(np.asarray(jax.vmap(lambda x: PROBLEM.set.contains(x, 1e-5))(single.actions.reshape(-1, 5))))
@@ -111,7 +118,7 @@ def test_float32_stays_close_and_single():
 
 def test_the_users_configuration_is_left_alone():
     before = jnp.ones(2).dtype
-    simulate(PROBLEM, agent(), RING, key=0)
+    simulate(PROBLEM, agent(), RING, key=0, record=ALL)
     assert jnp.ones(2).dtype == before == jnp.float32
 
 
@@ -142,14 +149,14 @@ def test_how_an_accelerator_lays_shares_out_does_not_change_their_sum(monkeypatc
 
 
 def test_data_and_seeds_do_not_recompile():
-    simulate(PROBLEM, agent(), RING, key=0)
+    simulate(PROBLEM, agent(), RING, key=0, record=ALL)
     size = program(stretch, quick=True)._cached._cache_size()
     other = problems.TopB.random(agents=N, dim=5, budget=2, seed=77)
     changed = Droculo.design(
         other.setting, feedback.semi_bandit(), horizon=36, theta=0.5, scales=Scales(step=3.0, tolerance=0.7),
         oracle=oracles.FrankWolfe(), exchange=SendY(),
     )  # fmt: skip
-    simulate(other, changed, RING, key=5)
+    simulate(other, changed, RING, key=5, record=ALL)
     assert program(stretch, quick=True)._cached._cache_size() == size
 
 
@@ -167,7 +174,7 @@ def test_host_sets_run_and_repeat():
         problem.setting, feedback.full_information(), horizon=30, theta=0.7, scales=Scales(step=5.0, tolerance=0.1)
     )
     made = set_.host.solves
-    one, two = (simulate(problem, algorithm, RING, key=0, record=Record(queries=True)) for _ in range(2))
+    one, two = (simulate(problem, algorithm, RING, key=0, record=ALL) for _ in range(2))
     assert one.ledger.loo_calls.sum() > 0
     np.testing.assert_array_equal(one.actions, two.actions)
     assert set_.host.solves == made + one.ledger.loo_calls.sum() + two.ledger.loo_calls.sum()
