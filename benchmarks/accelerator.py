@@ -190,13 +190,13 @@ def save(found: dict, out: Path) -> list[str]:
         "title": "Accelerator",
         "command": ".venv/bin/python benchmarks/accelerator.py --agents 100000 1000000 --out docs/results",
         "text": text,
-        "targets": [{"line": target.line, "met": target.converged} for target in targets],
+        "targets": [{"line": target.line, "met": target.met} for target in targets],
         "with": f"droculo {version('droculo')}",
         "devices": devices,
     }
     path.write_text(json.dumps(section, indent=1) + "\n")
     write_page(out)
-    return [target.line for target in targets if not target.converged]
+    return [target.line for target in targets if not target.met]
 
 
 def _bad(row: dict) -> float:

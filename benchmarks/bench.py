@@ -66,7 +66,7 @@ def save(name: str, part: Any, out: Path) -> None:
         "title": part.title,
         "command": part.command,
         "text": part.text,
-        "targets": [{"line": target.line, "met": target.converged} for target in part.targets],
+        "targets": [{"line": target.line, "met": target.met} for target in part.targets],
         "with": f"droculo {version('droculo')}, JAX {jax.__version__}, Python {platform.python_version()}",
     }
     (folder / f"{name}.json").write_text(json.dumps(section, indent=1) + "\n")
@@ -110,7 +110,7 @@ def main() -> None:
         part = run(name, given.quick, given.out)
         print(f"\n## {part.title} ({time.perf_counter() - began:.0f} s)\n\n{part.text}\n", flush=True)
         print(*(target.line for target in part.targets), sep="\n", flush=True)
-        missed += [target.line for target in part.targets if not target.converged]
+        missed += [target.line for target in part.targets if not target.met]
         if given.out:
             save(name, part, given.out)
     if given.out:

@@ -32,7 +32,7 @@ class Target:
     def line(self) -> str:
         bound = f"at least {self.at_least:g}" if self.at_least is not None else f"at most {self.at_most:g}"
         slack = f", give or take {self.noise:.0%} for noise" if self.noise else ""
-        return f"{'ok  ' if self.converged else 'MISS'}  {self.what}: {self.value:.4g} ({bound}{slack})"
+        return f"{'ok  ' if self.met else 'MISS'}  {self.what}: {self.value:.4g} ({bound}{slack})"
 
 
 @dataclass(frozen=True)

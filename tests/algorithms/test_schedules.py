@@ -71,7 +71,7 @@ def test_the_powers_are_the_theorems(problem, model, block, slot, step, delta):
 
     assert slope(lambda a: a.block) == pytest.approx(block(theta), abs=1e-3)
     assert slope(lambda a: a.slot) == pytest.approx(slot(theta), abs=1e-3)
-    assert slope(lambda a: float(a.step_size)) == pytest.approx(step(theta), abs=1e-3)
+    assert slope(lambda a: float(a.steps.step_size)) == pytest.approx(step(theta), abs=1e-3)
     assert slope(lambda a: float(a.tolerance)) == pytest.approx(-theta, abs=1e-3)
     exchanges = [math.ceil(a.horizon / (a.block * a.slot)) for a in (low, high)]
     assert math.log(exchanges[1] / exchanges[0]) / math.log(2**16) == pytest.approx(theta, abs=1e-3)
@@ -82,8 +82,8 @@ def test_the_powers_are_the_theorems(problem, model, block, slot, step, delta):
 def test_units_are_the_problems_own():
     plan = design(A2, "full_information", 1024, 0.5, scales=Scales.theorem())
     R, G, K = float(A2.set.radius), float(A2.bounds.gradient), plan.block
-    assert float(plan.step_size) == pytest.approx(R / (G * math.sqrt(K * 1024)))
-    assert float(plan.tolerance) == pytest.approx((K * float(plan.step_size) * G) ** 2)
+    assert float(plan.steps.step_size) == pytest.approx(R / (G * math.sqrt(K * 1024)))
+    assert float(plan.tolerance) == pytest.approx((K * float(plan.steps.step_size) * G) ** 2)
 
 
 def test_scales_multiply():
@@ -93,7 +93,7 @@ def test_scales_multiply():
     assert scaled.block == pytest.approx(2 * plain.block, abs=1)
     slots = [4096 / a.slot for a in (plain, scaled)]
     steps = [
-        math.sqrt(a.block * s) * float(a.step_size) / float(a.feedback.signal.delta)
+        math.sqrt(a.block * s) * float(a.steps.step_size) / float(a.feedback.signal.delta)
         for a, s in zip((plain, scaled), slots, strict=True)
     ]
     assert steps[1] == pytest.approx(3 * steps[0])
@@ -117,7 +117,7 @@ def test_scales_multiply():
 def test_one_rule_for_the_default_scales(problem, model, theta, step):
     ours = design(problem, model, 1024, theta)
     theirs = design(problem, model, 1024, theta, scales=Scales.theorem())
-    assert float(ours.step_size) == pytest.approx(step * float(theirs.step_size))
+    assert float(ours.steps.step_size) == pytest.approx(step * float(theirs.steps.step_size))
     assert float(ours.tolerance) == pytest.approx(0.01 * float(theirs.tolerance))
     assert (ours.block, ours.slot) == (theirs.block, theirs.slot)
 
@@ -141,7 +141,7 @@ def test_careful_steps_for_an_oracle_that_does_not_remember():
         for problem, step in zip((A2, CONCAVE), both, strict=True):
             ours = design(problem, model, 1024, 0.5, oracle=oracle)
             theirs = design(problem, model, 1024, 0.5, scales=Scales.theorem())
-            assert float(ours.step_size) == pytest.approx(step * float(theirs.step_size))
+            assert float(ours.steps.step_size) == pytest.approx(step * float(theirs.steps.step_size))
 
 
 def test_tolerance_where_digits_are_dear():
@@ -173,7 +173,7 @@ def test_the_paper_as_it_stands():
     assert isinstance(agent.draws, algorithms.IndependentDraws)
     assert not agent.feedback.signal.control_variate
     theirs = design(A2, "bandit", 256, 0.5, scales=Scales.theorem())
-    assert float(agent.step_size) == float(theirs.step_size)
+    assert float(agent.steps.step_size) == float(theirs.steps.step_size)
     assert float(agent.tolerance) == float(theirs.tolerance)
     assert algorithms.message_size(agent) == 2 * algorithms.message_size(theirs)
     with pytest.raises(TypeError, match="feedback must be a Feedback"):
@@ -239,7 +239,7 @@ def test_ones_own_class_gets_the_row_of_the_case_it_behaves_like():
             lambda: look_up(linearizations.Custom(0.5, 1.0, trivial=True), feedback.bandit(), 0.5),
             "say zeroth_order=True",
         ),
-        (lambda: feedback.Feedback(feedback.TwoPoint(), played=True), "cannot both be played"),
+        (lambda: feedback.Feedback(feedback.TwoPoint(), played=True), "cannot all be played"),
         (lambda: design(WIDE, "bandit", 100, 0.5), "lives in the unit box"),
         (lambda: design(A2, "full_information", float("inf"), 0.5), "whole number of rounds, at least 1; got inf"),
         (lambda: Schedule(10, 0, 1, 1.0, 1.0, 0.0), "schedule's block is at least 1; got 0"),

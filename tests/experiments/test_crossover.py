@@ -114,7 +114,7 @@ def test_the_verdict_follows_from_the_numbers(projecting, linear, parts):
         assert part in text
 
 
-def made_up(times, codes=("a",)):
+def made_up(times, versions=("0",)):
     """A sweep of both grounds with the given microseconds of DOBGA, theta = 1 and theta = 1/2 for each of DIMS."""
     spec, rows = study("crossover"), []
     for ground in cells.GROUNDS:
@@ -124,7 +124,7 @@ def made_up(times, codes=("a",)):
                 rows.append({
                     "run": cell.label, "seed": 0, "spec": cell.asked, "agents": 8, "horizon": T, "certified": 0.5 * T,
                     "loo_calls": 2.0 * T, "projections": 1.0 * T, "timings": [microseconds * 8 * T / 1e6],
-                    "code": codes[len(rows) % len(codes)], "droculo": "0", "jax": "0", "python": "3",
+                    "droculo": versions[len(rows) % len(versions)], "results_version": 1, "jax": "0", "python": "3",
                 })  # fmt: skip
     return Sweep(spec, Path("results"), Results(table(RUNS, rows), table(POINTS, [])))
 
@@ -160,10 +160,10 @@ def test_the_page_and_its_figure(tmp_path):
         assert drawn.count(f">{method}<") == 1
 
 
-@pytest.mark.parametrize(("codes", "warned"), [(("a",), False), (("a", "b"), True)])
-def test_timings_of_different_code_are_not_mixed_in_silence(tmp_path, codes, warned):
-    page = STUDY_PAGES["crossover"](made_up([[1, 1, 1, 1]] * 3, codes), tmp_path, "droculo crossover")
-    assert ("Not all of this was timed with the same code" in page) == warned
+@pytest.mark.parametrize(("versions", "warned"), [(("0",), False), (("0", "1"), True)])
+def test_timings_of_different_versions_are_not_mixed_in_silence(tmp_path, versions, warned):
+    page = STUDY_PAGES["crossover"](made_up([[1, 1, 1, 1]] * 3, versions), tmp_path, "droculo crossover")
+    assert ("Not all of this was timed with the same versions" in page) == warned
 
 
 def test_the_published_page_is_made_from_the_published_rows(tmp_path):

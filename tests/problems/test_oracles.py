@@ -91,7 +91,7 @@ def test_a_black_box_plays_like_the_same_function_in_jax():
 
 def test_two_noisy_values_differ_by_their_noise_too():
     """The estimate from two values is longer by k/delta times the noise, and the schedule knows."""
-    steps = [design_for(problem, "two_point").step_size for problem in (QUIET, NOISY)]
+    steps = [design_for(problem, "two_point").steps.step_size for problem in (QUIET, NOISY)]
     assert steps[1] < steps[0] / 2
 
 

@@ -60,7 +60,7 @@ def rows(network: str, method: int, horizon: int) -> tuple[list[dict], list[dict
             **dict.fromkeys(COSTS, 0.0), "exchanges": exchanges, "messages": 2.0 * horizon, "bytes": 80.0 * horizon,
             "loo_calls": 0.0 if theta is None else float(horizon), "projections": float(horizon) if theta is None else 0.0,
             "gradient_queries": float(horizon), "value_queries": 0.0, "seconds": 1.0,
-            "spec": "{}", "droculo": "0", "code": "0", "jax": "0", "numpy": "0", "python": "3", "platform": "any",
+            "spec": "{}", "droculo": "0", "results_version": 1, "jax": "0", "numpy": "0", "python": "3", "platform": "any",
             "device": "cpu", "played_at": "2025-01-01T00:00:00+00:00",
         })  # fmt: skip
     return runs, points

@@ -10,12 +10,12 @@ import pytest
 from tests.designs import PROBLEMS
 
 from droculo import networks, simulate
-from droculo.algorithms import DOBGA, message_bytes
-from droculo.algorithms.contract import OracleCalls, is_near, numbers
+from droculo.algorithms import DOBGA, OracleCalls, message_bytes, numbers
 from droculo.precision import double
 from droculo.runtime import Hub, MemoryTransport, assign_agents, gather, partition, run_process
 from droculo.runtime.messages import Bytes, Numbers, message_of
 from droculo.runtime.protocol.frames import Frame, Kind, decode
+from droculo.sets.membership import is_near
 
 A2 = PROBLEMS["A2"]
 PATH = networks.from_graph(networks.path(3))

@@ -265,12 +265,13 @@ def test_check_set_sees_a_wrong_vertex() -> None:
     ("set_", "numbers"),
     [
         (sets.Simplex(9), 2),
-        (sets.budget(20, 2.5), 6),
+        (sets.budget(80, 2.5), 8),  # four indices, as for a budget of 4
         (sets.Birkhoff(4), 8),
         (sets.SpanningTrees(tailed), 12),
         (sets.NuclearBall(5, 4), 10),
-        (sets.Shrunk(sets.budget(20, 2.5), 0.01), 6),
-        (sets.budget(5, 4.0), 5),  # an index list would be longer than the point
+        (sets.Shrunk(sets.budget(80, 2.5), 0.01), 8),
+        (sets.budget(80, 33.0), 80),  # an index list would be longer than the point
+        (sets.budget(20, 2.5), 20),  # short points are as quick without one
     ],
 )
 def test_a_structured_vertex_has_few_numbers(set_: sets.Set, numbers: int) -> None:

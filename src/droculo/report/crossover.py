@@ -138,9 +138,9 @@ def claim(found: Sequence[_Measured]) -> str:
 
 
 def _mixed(rows: Sequence[Row]) -> str:
-    if len({row["code"] for row in rows}) <= 1:
+    if len({(row["droculo"], row["results_version"], row["jax"], row["python"]) for row in rows}) <= 1:
         return ""
-    return "**Not all of this was timed with the same code.** Delete the results, and run the command again."
+    return "**Not all of this was timed with the same versions.** Delete the results, and run the command again."
 
 
 def _section(found: _Measured) -> list[str | Table]:

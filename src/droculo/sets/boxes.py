@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.sets.contract import Cut, Set
 from droculo.sets.geometry import Full, Geometry, Vector, ZeroSums
 from droculo.sets.projections import filled_to, filled_up_to, most_violated
-from droculo.sets.ranking import weight_before
+from droculo.sets.ranking import PAIRWISE_UP_TO, weight_before
 from droculo.sets.vertices import Indices, Vertex
 
 
@@ -117,7 +117,7 @@ class PartitionMatroid(Set):
     groups: NDArray[np.int64]
     capacities: Vector
     bases: bool = eqx.field(static=True)
-    most: int = eqx.field(static=True)  # entries of a vertex that are not zero
+    listed: int | None = eqx.field(static=True)  # the length of a vertex's index list; None: its vertices are dense
     geometry: Geometry
 
     def __init__(self, groups: ArrayLike, capacities: ArrayLike, *, bases: bool = False):
@@ -125,7 +125,7 @@ class PartitionMatroid(Set):
         self.capacities = np.atleast_1d(np.asarray(capacities, np.float64))
         self.bases = bases
         self.geometry = _partition_geometry(self.groups, self.capacities, bases)
-        self.most = int(np.minimum(np.ceil(self.capacities), np.bincount(self.groups)).sum())
+        self.listed = _index_list(self.dim, np.minimum(np.ceil(self.capacities), np.bincount(self.groups)).sum())
 
     def argmax(self, direction: Array) -> Array:
         direction = direction * 1.0  # integers become floats
@@ -134,9 +134,9 @@ class PartitionMatroid(Set):
         return filled if self.bases else jnp.where(direction > 0, filled, 0)
 
     def vertex(self, direction: Array) -> Vertex:
-        if 2 * self.most > self.dim:  # an index list would be longer than the point
+        if self.listed is None:
             return super().vertex(direction)
-        return Indices.of(self.argmax(direction), self.most)
+        return Indices.of(self.argmax(direction), self.listed)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         slack = self.capacities - self._sums(x)
@@ -187,6 +187,15 @@ def budget(dim: int, total: float) -> PartitionMatroid:
 def fixed_budget(dim: int, total: float) -> PartitionMatroid:
     """{0 <= x <= 1, sum x = total}, for any real total between 0 and dim."""
     return PartitionMatroid(np.zeros(dim, int), [total], bases=True)
+
+
+def _index_list(dim: int, entries: float) -> int | None:
+    """How long the index list of a vertex with so many entries is; None if the point itself takes as little memory or time.
+
+    A length is part of a compiled program, so that budgets which share one, a power of two, share programs as well.
+    """
+    length = 1 << (int(entries) - 1).bit_length()
+    return length if dim > PAIRWISE_UP_TO and 2 * length <= dim else None
 
 
 def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bool) -> Geometry:
