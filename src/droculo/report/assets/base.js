@@ -87,7 +87,6 @@ const curvesAt = () => instance().curves.filter((c) => c.horizon === state.horiz
 const shownAt = () => curvesAt().filter((c) => state.shown.has(c.label));
 const labels = () => [...new Set(instance().curves.map((c) => c.label))];
 const has = (band) => band.mean.some(present);
-const guarantee = () => ["certified", "regret"].find((name) => instance().curves.some((c) => has(c.quantities[name])));
 
 // ---- Plotly
 

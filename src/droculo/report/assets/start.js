@@ -4,9 +4,7 @@
 
 function drawPlots() {
   countMethods();
-  drawRegret();
-  drawPareto();
-  drawSlopes();
+  data.charts.forEach(drawChart);
 }
 
 function drawAll() {
@@ -23,12 +21,7 @@ function changeInstance() {
   options($("horizon"), a.horizons.map((T) => [T, `T = ${number(T)}`]), a.horizons.includes(state.horizon) ? state.horizon : a.horizons.at(-1));
   state.horizon = Number($("horizon").value);
   $("horizon-field").hidden = a.horizons.length < 2;
-  options($("y"), Object.entries(data.quantities).filter(([name]) => a.curves.some((c) => has(c.quantities[name]))));
-  const always = ["round", "exchanges", "bytes", "loo_calls", "queries"];
-  const spent = Object.entries(data.costs).filter(([name]) => always.includes(name) || a.curves.some((c) => c.costs[name].some((v) => v > 0)));
-  options($("x"), spent);
-  const paid = ["exchanges", "bytes", "loo_calls"].filter((name) => a.curves.some((c) => c.totals[name] > 0));
-  options($("cost"), (paid.length ? paid : ["exchanges"]).map((name) => [name, data.costs[name]]));
+  offerCharts();
   drawFacts();
 }
 
@@ -65,6 +58,7 @@ function start() {
   document.querySelectorAll("[data-copies]").forEach((button) => button.addEventListener("click", () => copy($(button.dataset.copies).textContent)));
   $("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark", true));
   if (some) {
+    makeCharts();
     options($("instance"), data.instances.map((a, i) => [i, `${a.problem} / ${a.network}`]));
     $("instance-field").hidden = data.instances.length < 2;
     changeInstance();
@@ -72,8 +66,6 @@ function start() {
     $("horizon").addEventListener("change", () => { state.horizon = Number($("horizon").value); drawAll(); });
     $("show-all").addEventListener("click", () => { state.shown = new Set(labels()); drawMethods(); drawPlots(); });
     $("show-default").addEventListener("click", () => { state.shown = new Set(instance().shown); drawMethods(); drawPlots(); });
-    for (const id of ["x", "y", "per"]) $(id).addEventListener("change", drawRegret);
-    $("cost").addEventListener("change", drawPareto);
     $("agent-scale").addEventListener("change", () => { state.scaled = true; drawNetwork(); });
     for (const id of ["agent-method", "agent-quantity"]) $(id).addEventListener("change", drawNetwork);
     $("time").addEventListener("input", () => { stop(); showTime(); });

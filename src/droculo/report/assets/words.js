@@ -137,8 +137,8 @@ function countMethods() {
 // Points at one method in all plots.
 function highlight(label) {
   if (label !== null && !state.shown.has(label)) return;
-  for (const id of ["plot-regret", "plot-pareto", "plot-slopes"]) {
-    const plot = $(id);
+  for (const { name } of data.charts) {
+    const plot = $(`plot-${name}`);
     if (!plot.data || !plot.data.length) continue;
     const at = plot.data.map((_, i) => i).filter((i) => plot.data[i].meta);
     if (at.length) Plotly.restyle(plot, { opacity: at.map((i) => (label === null || plot.data[i].meta === label ? 1 : 0.15)) }, at);
