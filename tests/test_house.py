@@ -13,6 +13,7 @@ import tokenize
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from docs.site import architecture
 
@@ -208,12 +209,46 @@ def test_docstrings_run(name):
     assert result.failed == 0
 
 
+def numbers_in(text):
+    return [float(number) for number in re.findall(r"-?\d+\.?\d*", text)]
+
+
+def last_line(printed):
+    return numbers_in(printed.strip().splitlines()[-1])
+
+
+def column(printed, heads, place):
+    """The numbers at this place of the lines that begin with each of the heads."""
+    lines = {head: next(line for line in printed.splitlines() if line.startswith(head)) for head in heads}
+    return [numbers_in(line[len(head) :])[place] for head, line in lines.items()]
+
+
+KINDS = ("full information", "semi-bandit", "two-point", "zeroth order", "bandit")
+VALUES = ("exact values, bandit", "noisy values, bandit", "exact values, two-point", "noisy values, two-point")
+FEEDER = ("droculo, full-information", "droculo, semi-bandit")
+THETAS = ("  0.25", "   0.5", "   1.0")
+#: example -> what the numbers that it prints must show
+SHOWN = {
+    "bandit.py": lambda out: all(a < b for a, b in zip(column(out, VALUES, 0), column(out, VALUES, 1), strict=True)),
+    "own_algorithm.py": lambda out: numbers_in(out)[-1] > 99,  # % of the optimum
+    "own_problem.py": lambda out: min(last_line(out)[1:3]) > last_line(out)[-1],  # the last channel reaches fewest
+    # The nearest point is x = target / (1 + m / axes^2), with the multiplier m that puts x on the border.
+    "own_set.py": lambda out: np.allclose(last_line(out)[-3:], [0.635, 1.301, 0.208], atol=0.03),
+    "power_feeder.py": lambda out: column(out, FEEDER, 3) == [32, 32] and column(out, FEEDER, -1) == [0, 0],
+    "quickstart.py": lambda out: (
+        min(column(out, KINDS, 1)) > 70 and max(column(out, KINDS, 2)) < 0
+    ),  # % of the best; regret
+    "separate_processes.py": lambda out: last_line(out)[0] < 0.05 < last_line(out)[1],
+    "theta.py": lambda out: np.all(np.diff(column(out, THETAS, 3)) < 0),  # certified regret
+}
+
+
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
-def test_examples_run(example, tmp_path):
+def test_examples_run_and_show_what_they_say(example, tmp_path):
     kept = os.environ | {"DROCULO_CACHE": str(tmp_path)}  # not in the user's own cache
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=300, env=kept)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+    assert SHOWN[example.name](done.stdout), done.stdout
 
 
 def test_the_skeleton_of_an_algorithm_is_short():
