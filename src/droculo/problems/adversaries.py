@@ -240,3 +240,8 @@ def _table(values: ArrayLike) -> Vector:
     if table.ndim != 2 or table.size == 0 or not np.all(np.isfinite(table)):
         raise ValueError(f"weights are a finite table (agents, entries); got shape {table.shape}.")
     return table
+
+
+def need_nonnegative(weights: Adversary, what: str = "the weights must be") -> None:
+    if np.any(weights.lowest < 0):
+        raise ValueError(f"{what} non-negative; got {float(weights.lowest.min()):g}.")

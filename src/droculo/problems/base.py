@@ -86,3 +86,12 @@ class Problem(eqx.Module):
     def setting(self) -> Setting:
         """What an agent is told beforehand."""
         return Setting(self.set, self.linearization, self.bounds)
+
+
+class Posed(Problem):
+    """A problem that holds what it declares."""
+
+    set: Set
+    linearization: Linearization
+    bounds: Bounds
+    agents: int | None = eqx.field(static=True)

@@ -10,16 +10,16 @@ import scipy
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.linearizations import Bounds, Concave, Linearization, MonotoneOrigin
-from droculo.problems.adversaries import Adversary, PeriodicWeights
-from droculo.problems.base import Comparator, Problem
+from droculo.linearizations import Bounds, Concave, MonotoneOrigin
+from droculo.problems.adversaries import Adversary, PeriodicWeights, need_nonnegative
+from droculo.problems.base import Comparator, Posed
 from droculo.problems.multilinear import MOST_MEMBERS, MultilinearExtension
 from droculo.problems.planted.set_functions import SetFunctions
-from droculo.sets import Set, budget, fixed_budget
+from droculo.sets import budget, fixed_budget
 from droculo.sets.geometry import Vector
 
 
-class LogDetSensors(Problem):
+class LogDetSensors(Posed):
     """Information gained about Gaussian fields: f_{t,i}(x) = sum_k w_{t,i,k} 1/2 log det(I + diag(x) C_{i,k}/s^2).
 
     Team i watches a field at n sites, with covariance C_{i,k} in weather k; w_{t,i} says how much of each weather day t
@@ -39,10 +39,6 @@ class LogDetSensors(Problem):
     weights: Adversary  # (agents, weathers)
     factors: Vector  # (agents, weathers, n, n): B, with B B' = C/s^2
     positions: Vector  # (n, 2), for drawing
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
-    agents: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -80,8 +76,7 @@ class LogDetSensors(Problem):
         cls, *, agents: int, sites: int, budget: float, seed: int, noise: float = 0.5, concave: bool = False
     ) -> "LogDetSensors":
         """Sites in the unit square; fields of `random_fields` in three weathers, whose shares drift."""
-        positions, covariances = random_fields(agents, sites, seed=seed)
-        weights = PeriodicWeights.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
+        weights, positions, covariances = _drawn(agents, sites, seed)
         return cls(weights, covariances, budget, noise=noise, positions=positions, concave=concave)
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
@@ -178,8 +173,7 @@ class MutualInformation(SetFunctions):
         cls, *, agents: int, sites: int, budget: int, seed: int, noise: float = 0.5, face: bool = False
     ) -> "MutualInformation":
         """Sites in the unit square; fields of `random_fields` in three weathers, whose shares drift."""
-        positions, covariances = random_fields(agents, sites, seed=seed)
-        weights = PeriodicWeights.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
+        weights, positions, covariances = _drawn(agents, sites, seed)
         return cls(weights, covariances, budget, noise=noise, positions=positions, face=face)
 
 
@@ -206,6 +200,12 @@ def random_fields(
     steps = (positions[:, None] - positions)[None, None] / (own[:, None, None, None, None] * stretch[:, None, None])
     alike = np.exp(-np.sum(steps**2, axis=-1) / 2)
     return positions, alike * deviations[:, None, :, None] * deviations[:, None, None, :]
+
+
+def _drawn(agents: int, sites: int, seed: int) -> tuple[Adversary, Vector, Vector]:
+    positions, covariances = random_fields(agents, sites, seed=seed)
+    weights = PeriodicWeights.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
+    return weights, positions, covariances
 
 
 def principal_log_dets(matrices: Vector) -> Vector:
@@ -248,15 +248,16 @@ class _Apart(Adversary):
         return jnp.where(jnp.arange(self.number)[:, None] == agent, weights, 0).ravel()
 
 
+def _root(B: Array, x: Array) -> Array:
+    return jnp.linalg.cholesky(jnp.eye(B.shape[1], dtype=B.dtype) + (B.T * x) @ B)
+
+
 def _gain(B: Array, x: Array) -> Array:
-    A = jnp.eye(B.shape[1], dtype=B.dtype) + (B.T * x) @ B
-    return jnp.sum(jnp.log(jnp.diagonal(jnp.linalg.cholesky(A))))
+    return jnp.sum(jnp.log(jnp.diagonal(_root(B, x))))
 
 
 def _slopes(B: Array, x: Array) -> Array:
-    A = jnp.eye(B.shape[1], dtype=B.dtype) + (B.T * x) @ B
-    root = jnp.linalg.cholesky(A)
-    return jnp.sum(jax.scipy.linalg.solve_triangular(root, B.T, lower=True) ** 2, axis=0) / 2
+    return jnp.sum(jax.scipy.linalg.solve_triangular(_root(B, x), B.T, lower=True) ** 2, axis=0) / 2
 
 
 def _covariances(weights: Adversary, covariances: ArrayLike) -> Vector:
@@ -271,8 +272,7 @@ def _covariances(weights: Adversary, covariances: ArrayLike) -> Vector:
     least = float(np.linalg.eigvalsh(C).min())
     if least < -1e-9 * np.abs(C).max():
         raise ValueError(f"covariances have no negative eigenvalues; one of these has {least:g}.")
-    if np.any(weights.lowest < 0):
-        raise ValueError(f"the weights must be non-negative; got {float(weights.lowest.min()):g}.")
+    need_nonnegative(weights)
     return C
 
 

@@ -3,15 +3,16 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from droculo.linearizations import Bounds, Linearization
 from droculo.precision import double
 from droculo.problems.adversaries import Adversary
 from droculo.problems.base import Comparator, Problem
+from droculo.sets import Set
 from droculo.sets.geometry import Vector
 
 
@@ -21,7 +22,10 @@ class Planted(Problem):
     So the best fixed point in hindsight is `best(mean weights)`, exactly, whatever the adversary does.
     """
 
-    weights: eqx.AbstractVar[Adversary]
+    weights: Adversary
+    set: Set
+    linearization: Linearization
+    bounds: Bounds
 
     @property
     def agents(self) -> int:
