@@ -90,7 +90,8 @@ def pack(cycle: Sequence[Weights]) -> Links:
 def at(stacked: Links, exchange: int | Array) -> Links:
     """The links of one exchange; the cycle starts again after its last."""
     length = stacked.weight.shape[0]
-    chosen: Links = jax.tree.map(lambda array: jnp.asarray(array)[exchange % length], stacked)
+    part = 0 if length == 1 else exchange % length  # known beforehand: no gather
+    chosen: Links = jax.tree.map(lambda array: jnp.asarray(array)[part], stacked)
     return chosen
 
 

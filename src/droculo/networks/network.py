@@ -1,4 +1,4 @@
-"""Networks of agents that average with their neighbours, and the one with fixed links."""
+"""Networks of agents that average with their neighbours, and those whose links are given."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.later import networkx as nx
 from droculo.networks.graphs import Edges, edges_of
-from droculo.networks.links import Links, pack
+from droculo.networks.links import Links, at, pack
 from droculo.networks.spectrum import cycle_rate, need_averaging, rate_if_small, union
 from droculo.networks.weights import Vector, Weights, metropolis
 
@@ -84,34 +83,32 @@ class Network(eqx.Module):
         return graph
 
 
-class Fixed(Network):
-    """The same links and weights in every exchange; they must connect all agents.
-
-    >>> from droculo.networks import lazy, metropolis, ring
-    >>> network = Fixed(lazy(metropolis(ring(4))))
-    >>> network.n_agents, network.n_links, round(network.mixing_rate, 4)
-    (4, 4, 0.6667)
-    """
+class Cycled(Network):
+    """Links and weights in turn: exchange k uses part k mod K."""
 
     n_agents: int = eqx.field(static=True)
     labels: tuple[Hashable, ...] | None = eqx.field(static=True)
-    links: Links
+    counts: tuple[int, ...] = eqx.field(static=True)  # how many links of each part are not padding
+    links: Links  # stacked along a first axis of length K
     rate: Vector | None  # None: found when asked for
 
-    def __init__(self, weights: Weights):
-        need_averaging(weights)
-        self.n_agents = weights.n_agents
-        self.labels = weights.edges.labels
-        self.links = jax.tree.map(lambda array: array[0], pack([weights]))
-        self.rate = rate_if_small((weights,))
+    def __init__(self, cycle: tuple[Weights, ...]):
+        self.n_agents, self.labels = cycle[0].n_agents, cycle[0].edges.labels
+        self.counts = tuple(len(part.weight) for part in cycle)
+        self.links = pack(cycle)
+        self.rate = rate_if_small(cycle)
 
     @property
     def cycle(self) -> tuple[Weights, ...]:
-        return (Weights(Edges(self.n_agents, np.asarray(self.links.ends), self.labels), self.links.weight),)
+        ends, weight = np.asarray(self.links.ends), np.asarray(self.links.weight)
+        return tuple(
+            Weights(Edges(self.n_agents, ends[k, :count], self.labels), weight[k, :count])
+            for k, count in enumerate(self.counts)
+        )
 
     @property
     def n_links(self) -> int:
-        return int(self.links.weight.shape[0])
+        return int(self.links.weight.shape[1])
 
     @property
     def mixing_rate(self) -> float:
@@ -121,10 +118,24 @@ class Fixed(Network):
         return jnp.ones(self.n_links)
 
     def mix(self, values: Array, exchange: int | Array, up: Array) -> Array:
-        return self.links.mix(values, up)
+        return at(self.links, exchange).mix(values, up)
 
     def messages(self, exchange: int | Array, up: Array) -> Array:
-        return self.links.messages(up)
+        return at(self.links, exchange).messages(up)
+
+
+class Fixed(Cycled):
+    """The same links and weights in every exchange; they must connect all agents.
+
+    >>> from droculo.networks import lazy, metropolis, ring
+    >>> network = Fixed(lazy(metropolis(ring(4))))
+    >>> network.n_agents, network.n_links, round(network.mixing_rate, 4)
+    (4, 4, 0.6667)
+    """
+
+    def __init__(self, weights: Weights):
+        need_averaging(weights)
+        super().__init__((weights,))
 
 
 def from_graph(

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.networks.graphs import Edges
-from droculo.networks.links import Links, at, pack
-from droculo.networks.network import Fixed, Network
+from droculo.networks.network import Cycled, Fixed, Network
 from droculo.networks.spectrum import components, cycle_rate, need_no_swap, rate_if_small, union
 from droculo.networks.weights import Vector, Weights
 
 
-class TimeVarying(Network):
+class TimeVarying(Cycled):
     """Several sets of links in turn: exchange k uses part k mod K.
 
     A part may leave agents unconnected, but the parts together must connect all agents, and no part may only swap
@@ -28,12 +25,6 @@ class TimeVarying(Network):
     >>> network.mix(np.array([4.0, 0.0, 0.0]), 0, np.ones(1)).tolist()
     [2.0, 2.0, 0.0]
     """
-
-    n_agents: int = eqx.field(static=True)
-    labels: tuple[Hashable, ...] | None = eqx.field(static=True)
-    counts: tuple[int, ...] = eqx.field(static=True)  # how many links of each part are not padding
-    links: Links  # stacked along a first axis of length K
-    rate: Vector | None
 
     def __init__(self, parts: Sequence[Weights | Fixed]):
         cycle = tuple(_weights_of(part) for part in parts)
@@ -52,36 +43,7 @@ class TimeVarying(Network):
             )
         for part in cycle:
             need_no_swap(part)
-        self.n_agents = sizes[0]
-        self.labels = cycle[0].edges.labels
-        self.counts = tuple(len(part.weight) for part in cycle)
-        self.links = pack(cycle)
-        self.rate = rate_if_small(cycle)
-
-    @property
-    def cycle(self) -> tuple[Weights, ...]:
-        ends, weight = np.asarray(self.links.ends), np.asarray(self.links.weight)
-        return tuple(
-            Weights(Edges(self.n_agents, ends[k, :count], self.labels), weight[k, :count])
-            for k, count in enumerate(self.counts)
-        )
-
-    @property
-    def n_links(self) -> int:
-        return int(self.links.weight.shape[1])
-
-    @property
-    def mixing_rate(self) -> float:
-        return cycle_rate(self.cycle) if self.rate is None else float(self.rate)
-
-    def links_up(self, key: Array, exchange: int | Array) -> Array:
-        return jnp.ones(self.n_links)
-
-    def mix(self, values: Array, exchange: int | Array, up: Array) -> Array:
-        return at(self.links, exchange).mix(values, up)
-
-    def messages(self, exchange: int | Array, up: Array) -> Array:
-        return at(self.links, exchange).messages(up)
+        super().__init__(cycle)
 
 
 class Failing(Network):

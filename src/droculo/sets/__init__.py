@@ -13,35 +13,7 @@ from droculo.sets.oracle import from_oracle
 from droculo.sets.polytope import Polytope
 from droculo.sets.wrappers import AffineImage, Product, Shrunk, scaled, translated
 
-__all__ = [
-    "AffineImage",
-    "Birkhoff",
-    "Box",
-    "Cut",
-    "Flows",
-    "Full",
-    "Geometry",
-    "Host",
-    "HostSet",
-    "Hull",
-    "Joint",
-    "Knapsack",
-    "L1Ball",
-    "L2Ball",
-    "NuclearBall",
-    "PartitionMatroid",
-    "Polytope",
-    "Product",
-    "Set",
-    "Shrunk",
-    "Simplex",
-    "Span",
-    "SpanningTrees",
-    "Subspace",
-    "ZeroSums",
-    "budget",
-    "fixed_budget",
-    "from_oracle",
-    "scaled",
-    "translated",
-]
+__all__ = ["AffineImage", "Birkhoff", "Box", "Cut", "Flows", "Full", "Geometry", "Host", "HostSet", "Hull", "Joint"]
+__all__ += ["Knapsack", "L1Ball", "L2Ball", "NuclearBall", "PartitionMatroid", "Polytope", "Product", "Set", "Shrunk"]
+__all__ += ["Simplex", "Span", "SpanningTrees", "Subspace", "ZeroSums", "budget", "fixed_budget", "from_oracle"]
+__all__ += ["scaled", "translated"]

@@ -27,7 +27,6 @@ def _ball_geometry(dim: int, radius: float, inner_radius: float, *, curved: bool
         inner_radius=inner_radius,
         anchor=0.0,
         contains_origin=True,
-        down_closed=False,
         curved=curved,
     )
 

@@ -84,8 +84,6 @@ class Simplex(Set):
             center=1.0 / dim,
             inner_radius=1.0 / np.sqrt(dim * (dim - 1)),
             anchor=1.0 / dim,
-            contains_origin=False,
-            down_closed=False,
         )
 
     def argmax(self, direction: Array) -> Array:
@@ -235,8 +233,6 @@ def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bo
             center=share[groups],
             inner_radius=float(np.min(np.minimum(share[free], 1 - share[free]) * np.sqrt(n / (n - 1)))),
             anchor=share[groups],
-            contains_origin=False,
-            down_closed=False,
         )
     middle = np.minimum(0.5, capacities / (sizes + np.sqrt(sizes)))
     return Geometry(

@@ -51,10 +51,8 @@ class _DoublyCentred(Subspace):
 class Birkhoff(HostSet):
     """Doubly stochastic n x n matrices, flattened row by row: the hull of the permutation matrices."""
 
-    host: Host = eqx.field(static=True)
     n: int = eqx.field(static=True)
     geometry: Geometry
-
     has_fast_contains: ClassVar[bool] = True
 
     def __init__(self, n: int):
@@ -70,8 +68,6 @@ class Birkhoff(HostSet):
             # The faces are x_ij = 0, and the unit matrix E_ij has norm 1 - 1/n once centred: (1/n) / (1 - 1/n).
             inner_radius=1.0 / (n - 1),
             anchor=1.0 / n,
-            contains_origin=False,
-            down_closed=False,
         )
 
     def vertex(self, direction: Array) -> Vertex:
@@ -118,7 +114,6 @@ class SpanningTrees(HostSet):
     more than 14 vertices; otherwise pass `inner_radius` (and optionally `center`).
     """
 
-    host: Host = eqx.field(static=True)
     edges: tuple[Edge, ...] = eqx.field(static=True)
     nodes: int = eqx.field(static=True)
     geometry: Geometry
@@ -154,8 +149,6 @@ class SpanningTrees(HostSet):
             subspace=subspace,
             center=center,
             inner_radius=inner_radius,
-            contains_origin=False,
-            down_closed=False,
         )
 
     def vertex(self, direction: Array) -> Vertex:

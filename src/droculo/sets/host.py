@@ -105,7 +105,7 @@ class HostSet(Set):
     A subclass that decides membership in compiled code overrides `contains` and sets `has_fast_contains`.
     """
 
-    host: eqx.AbstractVar[Host]
+    host: Host = eqx.field(static=True)
 
     has_fast_contains: ClassVar[bool] = False
 
@@ -113,11 +113,5 @@ class HostSet(Set):
         return ask(self.host.answer_argmax, direction, self.dim)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        return ask_holds(self.host, x, tolerance)
-
-
-def ask_holds(host: Host, x: Array, tolerance: float | Array) -> Array:
-    """`host.holds` from inside compiled code."""
-    x = jnp.asarray(x)
-    together = jnp.append(x, jnp.asarray(tolerance, x.dtype))
-    return ask(host.answer_holds, together, 1)[0] > 0.5
+        x = jnp.asarray(x)
+        return ask(self.host.answer_holds, jnp.append(x, jnp.asarray(tolerance, x.dtype)), 1)[0] > 0.5

@@ -13,9 +13,8 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.precision import double
-from droculo.sets.contract import Set
 from droculo.sets.geometry import Geometry, Subspace, Vector, check_ball, check_vector
-from droculo.sets.host import Host, ask, ask_holds
+from droculo.sets.host import Host, HostSet
 
 
 class _Function(Host):
@@ -44,12 +43,11 @@ class _Traced(_Function):
             return jax.device_get(self._compiled(jnp.asarray(direction, jnp.float64)))
 
 
-class OracleSet(Set):
+class OracleSet(HostSet):
     """A set made by `from_oracle`."""
 
     function: Callable[[Array], Array] | None = eqx.field(static=True)  # None: the oracle runs on the host only
     member: Callable[..., Array] | None = eqx.field(static=True)
-    host: Host = eqx.field(static=True)
     geometry: Geometry
 
     @property
@@ -58,13 +56,11 @@ class OracleSet(Set):
 
     def argmax(self, direction: Array) -> Array:
         if self.function is None:
-            return ask(self.host.answer_argmax, direction, self.dim)
+            return super().argmax(direction)
         return jnp.asarray(self.function(direction)).astype(direction.dtype)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        if self.member is None:
-            return ask_holds(self.host, x, tolerance)
-        return jnp.asarray(self.member(x, tolerance))
+        return super().contains(x, tolerance) if self.member is None else jnp.asarray(self.member(x, tolerance))
 
 
 def from_oracle(
@@ -113,7 +109,7 @@ def from_oracle(
         curved=curved,
     )
     inner.rest = _tried(inner, dim, radius)
-    return OracleSet(None if host else function, None if host else contains, inner, known)
+    return OracleSet(inner, None if host else function, None if host else contains, known)
 
 
 def _tried(host: Host, dim: int, radius: float) -> Vector:

@@ -57,20 +57,18 @@ class _Simplex(Host):
     def _run(self) -> None:
         """Solve; if HiGHS does not report "optimal", solve again from scratch with each of `REMEDIES`."""
         self._model.run()
-        if not self._is_solved():
-            try:
-                self._try_again()
-            finally:
-                self._choose(OPTIONS)
-
-    def _try_again(self) -> None:
-        for remedy in REMEDIES:
-            self._choose(OPTIONS | remedy)
-            self._model.clearSolver()
-            self._model.run()
-            if self._is_solved():
-                return
-        said = self._model.modelStatusToString(self._model.getModelStatus())
+        if self._is_solved():
+            return
+        try:
+            for remedy in REMEDIES:
+                self._choose(OPTIONS | remedy)
+                self._model.clearSolver()
+                self._model.run()
+                if self._is_solved():
+                    return
+            said = self._model.modelStatusToString(self._model.getModelStatus())
+        finally:
+            self._choose(OPTIONS)
         raise RuntimeError(
             f"HiGHS could not maximise a linear function over the polytope: it says {said!r}. Check the scaling of A, b and "
             "the bounds."
@@ -125,10 +123,8 @@ class Polytope(HostSet):
     b_eq: Vector
     lower: Vector
     upper: Vector
-    host: Host = eqx.field(static=True)
     program: QuadraticProgram = eqx.field(static=True)
     geometry: Geometry
-
     has_fast_contains: ClassVar[bool] = True
 
     def __init__(
@@ -180,9 +176,8 @@ class Polytope(HostSet):
             return self._cut(x, most_violated(x, self.lower, self.upper))
         excess = rows @ x - jnp.concatenate([self.b, self.b_eq, -self.b_eq])
         norms = _norms(rows)
-        distances = jnp.where(
-            norms > 0, excess / jnp.where(norms > 0, norms, 1), -jnp.inf
-        )  # a zero row is never violated
+        # A zero row is never violated.
+        distances = jnp.where(norms > 0, excess / jnp.where(norms > 0, norms, 1), -jnp.inf)
         worst = jnp.argmax(distances)
         return self._cut(x, most_violated(x, self.lower, self.upper, (distances[worst], rows[worst] / norms[worst])))
 
@@ -201,11 +196,8 @@ class Polytope(HostSet):
         least = np.where(np.abs(least) <= 1e-12, 0.0, least)
         has_zero = self._holds(np.zeros(dim), 1e-12)
         least_element = least if np.all(least >= 0) and self._holds(least, 1e-9) else None
-        if has_zero:
-            anchor = np.zeros(dim)
-        elif least_element is not None:
-            anchor = least_element
-        else:
+        anchor = np.zeros(dim) if has_zero else least_element
+        if anchor is None:
             anchor = np.clip(least_max(matrix, limits, equal), self.lower, self.upper)
         down = np.all(self.lower == 0) and np.all(self.A >= 0) and np.all(self.b >= 0) and not len(self.A_eq)
         return Geometry(

@@ -76,17 +76,14 @@ def least_sup_norm_by(oracle: HostOracle, dim: int, radius: float, tolerance: fl
         point, dual = _master(np.stack(vertices, axis=1))
         vertex = oracle(-dual) / scale
         # The relative gap is measured at the point itself: the LP solver's value is not exact enough.
-        if np.abs(point).max() - dual @ vertex <= tolerance or _known(vertex, vertices):
+        known = np.any(np.abs(np.stack(vertices) - vertex).max(axis=1) <= SAME)
+        if known or np.abs(point).max() - dual @ vertex <= tolerance:
             return point * scale
         vertices.append(vertex)
     raise RuntimeError(
         f"the search for a point of least sup-norm did not converge within {cap} vertices, to tolerance {tolerance}. "
         "Pass anchor=... when you make the set, or pass a larger tolerance."
     )
-
-
-def _known(vertex: Vector, vertices: list[Vector]) -> bool:
-    return bool(np.any(np.abs(np.stack(vertices) - vertex).max(axis=1) <= SAME))
 
 
 def _master(columns: Vector) -> tuple[Vector, Vector]:

@@ -25,16 +25,16 @@ class Vertex(eqx.Module):
     """
 
     @abstractmethod
-    def inner(self, y: Array) -> Array:
-        """<vertex, y>."""
-
-    @abstractmethod
-    def add_to(self, x: Array, weight: Array | float) -> Array:
-        """x + weight * vertex."""
-
-    @abstractmethod
     def dense(self) -> Array:
         """All d coordinates."""
+
+    def inner(self, y: Array) -> Array:
+        """<vertex, y>."""
+        return jnp.dot(self.dense(), y).astype(y.dtype)
+
+    def add_to(self, x: Array, weight: Array | float) -> Array:
+        """x + weight * vertex."""
+        return (x + weight * self.dense()).astype(x.dtype)
 
 
 class Shared(eqx.Module):
@@ -69,12 +69,6 @@ class Dense(Vertex):
     """All coordinates: for vertices without structure, such as those of a general polytope."""
 
     point: Array
-
-    def inner(self, y: Array) -> Array:
-        return jnp.dot(self.point, y).astype(y.dtype)
-
-    def add_to(self, x: Array, weight: Array | float) -> Array:
-        return (x + weight * self.point).astype(x.dtype)
 
     def dense(self) -> Array:
         return self.point
@@ -118,9 +112,6 @@ class RankOne(Vertex):
     def inner(self, y: Array) -> Array:
         matrix = y.reshape(self.left.shape[0], self.right.shape[0])
         return (self.scale * (self.left @ matrix @ self.right)).astype(y.dtype)
-
-    def add_to(self, x: Array, weight: Array | float) -> Array:
-        return (x + weight * self.dense()).astype(x.dtype)
 
     def dense(self) -> Array:
         return (jnp.outer(self.left, self.right) * self.scale).ravel()
