@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.sets.contract import Cut
 from droculo.sets.geometry import Full, Geometry, Span, Subspace, Vector
 from droculo.sets.host import Host, HostSet, ask
-from droculo.sets.inequalities import inner_ball, least_max, tight_rows
+from droculo.sets.inequalities import QuadraticProgram, inner_ball, least_max, tight_rows
 from droculo.sets.projections import most_violated
-from droculo.sets.quadratic_program import QuadraticProgram
 
 _SHARP, _USUAL = (
     {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")} for tolerance in (1e-9, 1e-7)

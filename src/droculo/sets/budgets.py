@@ -1,4 +1,4 @@
-"""Boxes, simplices and partition matroids, including budgets: their oracles rank the coordinates."""
+"""Partition matroids, budgets and the knapsack: their oracles rank the coordinates, ties included."""
 
 from __future__ import annotations
 
@@ -12,97 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.sets.contract import Cut, Set
 from droculo.sets.geometry import Full, Geometry, Vector, ZeroSums
 from droculo.sets.projections import filled_to, filled_up_to, most_violated
-from droculo.sets.ranking import PAIRWISE_UP_TO, weight_before
 from droculo.sets.vertices import Indices, Vertex
 
-
-class Box(Set):
-    """{x : lower <= x <= upper}.
-
-    >>> import jax.numpy as jnp
-    >>> Box([0.0, 0.0], [1.0, 2.0]).argmax(jnp.array([1.0, -1.0])).tolist()
-    [1.0, 0.0]
-    """
-
-    lower: Vector
-    upper: Vector
-    geometry: Geometry
-
-    def __init__(self, lower: ArrayLike, upper: ArrayLike):
-        self.lower, self.upper = (np.array(side, np.float64) for side in np.broadcast_arrays(lower, upper))
-        if self.lower.ndim != 1 or not np.all(np.isfinite(self.lower) & np.isfinite(self.upper)):
-            raise ValueError(
-                "Box needs finite vectors; got lower of shape " + f"{self.lower.shape}. "
-                "Write Box(np.zeros(d), 1.0) for the unit box."
-            )
-        if not np.all(self.lower < self.upper):
-            worst = int(np.argmin(self.upper - self.lower))
-            raise ValueError(
-                f"Box needs lower < upper in every coordinate; got {self.lower[worst]} and {self.upper[worst]} "
-                f"in coordinate {worst}. Leave a fixed coordinate out of the decision."
-            )
-        nonnegative = bool(np.all(self.lower >= 0))
-        self.geometry = Geometry(
-            dim=len(self.lower),
-            radius=float(np.linalg.norm(np.maximum(abs(self.lower), abs(self.upper)))),
-            subspace=Full(len(self.lower)),
-            center=(self.lower + self.upper) / 2,
-            inner_radius=float(np.min(self.upper - self.lower) / 2),
-            anchor=np.clip(0.0, self.lower, self.upper),
-            least_element=self.lower if nonnegative else None,
-            contains_origin=bool(np.all((self.lower <= 0) & (self.upper >= 0))),
-            down_closed=bool(np.all(self.lower == 0)),
-        )
-
-    def argmax(self, direction: Array) -> Array:
-        return jnp.where(direction > 0, self.upper, self.lower).astype(direction.dtype)
-
-    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        return jnp.all((x >= self.lower - tolerance) & (x <= self.upper + tolerance))
-
-    def project(self, y: Array) -> Array:
-        y = jnp.asarray(y)
-        return jnp.clip(y, jnp.asarray(self.lower, y.dtype), jnp.asarray(self.upper, y.dtype))
-
-    def separate(self, x: Array) -> Cut:
-        x = jnp.asarray(x)
-        return self._cut(x, most_violated(x, self.lower, self.upper))
-
-
-class Simplex(Set):
-    """The probability simplex {x >= 0, sum x = 1}."""
-
-    geometry: Geometry
-
-    def __init__(self, dim: int):
-        if dim < 2:
-            raise ValueError(f"Simplex needs at least 2 coordinates; got {dim}: with one there is nothing to decide.")
-        self.geometry = Geometry(
-            dim=dim,
-            radius=1.0,
-            subspace=ZeroSums(np.zeros(dim, int)),
-            center=1.0 / dim,
-            inner_radius=1.0 / np.sqrt(dim * (dim - 1)),
-            anchor=1.0 / dim,
-        )
-
-    def argmax(self, direction: Array) -> Array:
-        return (jnp.arange(self.dim) == jnp.argmax(direction)).astype(direction.dtype)
-
-    def vertex(self, direction: Array) -> Vertex:
-        return Indices.of(self.argmax(direction), 1)
-
-    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        return jnp.all(x >= -tolerance) & (jnp.abs(x.sum() - 1) <= tolerance * self.dim)
-
-    def project(self, y: Array) -> Array:
-        return filled_to(jnp.asarray(y), 1.0)
-
-    def separate(self, x: Array) -> Cut:
-        x = jnp.asarray(x)
-        level = jnp.full(self.dim, 1 / np.sqrt(self.dim), x.dtype)
-        beyond = jnp.dot(level, x - 1 / self.dim)
-        return self._cut(x, most_violated(x, 0.0, jnp.inf, (jnp.abs(beyond), jnp.sign(beyond) * level)))
+#: Up to this length all pairs are compared: without a sort, so that it runs without branches on CPU and GPU.
+PAIRWISE_UP_TO = 64
 
 
 class PartitionMatroid(Set):
@@ -246,3 +159,94 @@ def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bo
         contains_origin=True,
         down_closed=True,
     )
+
+
+class Knapsack(Set):
+    """{0 <= x <= 1, weights.x <= capacity} with non-negative weights; its oracle is the fractional greedy rule."""
+
+    weights: Vector
+    capacity: Vector
+    geometry: Geometry
+
+    def __init__(self, weights: ArrayLike, capacity: float):
+        self.weights = np.asarray(weights, np.float64)
+        self.capacity = np.asarray(capacity, np.float64)
+        if self.weights.ndim != 1 or not np.all(np.isfinite(self.weights) & (self.weights >= 0)):
+            raise ValueError("Knapsack needs a vector of finite, non-negative weights; got " + f"{weights!r}.")
+        if not 0 < capacity < np.inf or not np.any(self.weights > 0):
+            raise ValueError(f"Knapsack needs a positive, finite capacity and some positive weight; got {capacity}.")
+        # A ball around s*(1,...,1) touches x >= 0, x <= 1 and the knapsack's own plane, whichever comes first.
+        total, norm = float(self.weights.sum()), float(np.linalg.norm(self.weights))
+        middle = min(0.5, float(capacity) / (total + norm))
+        dim = len(self.weights)
+        self.geometry = Geometry(
+            dim=dim,
+            radius=_knapsack_radius(self.weights, float(capacity)),
+            subspace=Full(dim),
+            center=middle,
+            inner_radius=middle,
+            anchor=0.0,
+            least_element=0.0,
+            contains_origin=True,
+            down_closed=True,
+        )
+
+    def argmax(self, direction: Array) -> Array:
+        direction = direction * 1.0  # integers become floats
+        heavy = self.weights > 0
+        density = jnp.where(heavy, direction / jnp.where(heavy, self.weights, 1), jnp.inf)
+        density = jnp.where(direction > 0, density, -jnp.inf)
+        spent = weight_before(density, jnp.asarray(self.weights, direction.dtype))
+        room = (self.capacity - spent) / jnp.where(heavy, self.weights, 1)
+        return jnp.where(direction > 0, jnp.where(heavy, jnp.clip(room, 0, 1), 1), 0).astype(direction.dtype)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        margin = tolerance * (1 + self.weights.sum())
+        inside = jnp.all((x >= -tolerance) & (x <= 1 + tolerance))
+        return inside & (jnp.dot(self.weights, x) <= self.capacity + margin)
+
+    def project(self, y: Array) -> Array:
+        y = jnp.asarray(y)
+        weights = jnp.asarray(self.weights, y.dtype)
+        return filled_up_to(y, jnp.asarray(self.capacity, y.dtype), weights=weights)
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        length = jnp.linalg.norm(self.weights)
+        beyond = (jnp.dot(self.weights, x) - self.capacity) / length
+        return self._cut(x, most_violated(x, 0.0, 1.0, (beyond, self.weights / length)))
+
+
+def _knapsack_radius(weights: Vector, capacity: float) -> float:
+    """The largest norm over a relaxation: for 0 <= x <= 1, |x|^2 <= sum x, and a greedy filling maximises sum x."""
+    lightest_first = np.sort(weights)
+    spent = np.cumsum(lightest_first) - lightest_first
+    room = np.divide(capacity - spent, lightest_first, where=lightest_first > 0, out=np.ones_like(spent))
+    return float(np.sqrt(np.clip(room, 0, 1).sum()))
+
+
+def precedes(score: Array) -> Array:
+    """before[i, j]: entry j comes strictly before entry i in descending order, the lower index first in a tie."""
+    index = jnp.arange(score.shape[0])
+    higher = score[None, :] > score[:, None]
+    tied_and_earlier = (score[None, :] == score[:, None]) & (index[None, :] < index[:, None])
+    return higher | tied_and_earlier
+
+
+def weight_before(score: Array, weight: Array, groups: Array | None = None) -> Array:
+    """For every entry, the total `weight` of the entries of its group that rank before it in descending `score`.
+
+    With unit weights this is the entry's rank, starting from 0. Equal scores never share a rank.
+    """
+    if score.shape[0] <= PAIRWISE_UP_TO:
+        before = precedes(score)
+        if groups is not None:
+            before &= groups[None, :] == groups[:, None]
+        return jnp.where(before, weight[None, :], 0).sum(axis=1)
+    order = jnp.argsort(-score, stable=True) if groups is None else jnp.lexsort((-score, groups))
+    running = jnp.cumsum(weight[order]) - weight[order]
+    if groups is not None:
+        sorted_groups = groups[order]
+        first = jnp.searchsorted(sorted_groups, sorted_groups, side="left")
+        running = running - running[first]
+    return jnp.zeros_like(running).at[order].set(running)

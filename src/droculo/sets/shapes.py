@@ -1,4 +1,4 @@
-"""Norm balls around the origin: l1, l2 and nuclear."""
+"""Boxes, the simplex, and norm balls around the origin: l1, l2 and nuclear."""
 
 from __future__ import annotations
 
@@ -6,11 +6,101 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import ArrayLike
 
 from droculo.sets.contract import Cut, Set
-from droculo.sets.geometry import Full, Geometry, Vector
-from droculo.sets.projections import shrunk_to
+from droculo.sets.geometry import Full, Geometry, Vector, ZeroSums
+from droculo.sets.projections import filled_to, most_violated, shrunk_to
 from droculo.sets.vertices import Indices, RankOne, Vertex
+
+
+class Box(Set):
+    """{x : lower <= x <= upper}.
+
+    >>> import jax.numpy as jnp
+    >>> Box([0.0, 0.0], [1.0, 2.0]).argmax(jnp.array([1.0, -1.0])).tolist()
+    [1.0, 0.0]
+    """
+
+    lower: Vector
+    upper: Vector
+    geometry: Geometry
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike):
+        self.lower, self.upper = (np.array(side, np.float64) for side in np.broadcast_arrays(lower, upper))
+        if self.lower.ndim != 1 or not np.all(np.isfinite(self.lower) & np.isfinite(self.upper)):
+            raise ValueError(
+                "Box needs finite vectors; got lower of shape " + f"{self.lower.shape}. "
+                "Write Box(np.zeros(d), 1.0) for the unit box."
+            )
+        if not np.all(self.lower < self.upper):
+            worst = int(np.argmin(self.upper - self.lower))
+            raise ValueError(
+                f"Box needs lower < upper in every coordinate; got {self.lower[worst]} and {self.upper[worst]} "
+                f"in coordinate {worst}. Leave a fixed coordinate out of the decision."
+            )
+        nonnegative = bool(np.all(self.lower >= 0))
+        self.geometry = Geometry(
+            dim=len(self.lower),
+            radius=float(np.linalg.norm(np.maximum(abs(self.lower), abs(self.upper)))),
+            subspace=Full(len(self.lower)),
+            center=(self.lower + self.upper) / 2,
+            inner_radius=float(np.min(self.upper - self.lower) / 2),
+            anchor=np.clip(0.0, self.lower, self.upper),
+            least_element=self.lower if nonnegative else None,
+            contains_origin=bool(np.all((self.lower <= 0) & (self.upper >= 0))),
+            down_closed=bool(np.all(self.lower == 0)),
+        )
+
+    def argmax(self, direction: Array) -> Array:
+        return jnp.where(direction > 0, self.upper, self.lower).astype(direction.dtype)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        return jnp.all((x >= self.lower - tolerance) & (x <= self.upper + tolerance))
+
+    def project(self, y: Array) -> Array:
+        y = jnp.asarray(y)
+        return jnp.clip(y, jnp.asarray(self.lower, y.dtype), jnp.asarray(self.upper, y.dtype))
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        return self._cut(x, most_violated(x, self.lower, self.upper))
+
+
+class Simplex(Set):
+    """The probability simplex {x >= 0, sum x = 1}."""
+
+    geometry: Geometry
+
+    def __init__(self, dim: int):
+        if dim < 2:
+            raise ValueError(f"Simplex needs at least 2 coordinates; got {dim}: with one there is nothing to decide.")
+        self.geometry = Geometry(
+            dim=dim,
+            radius=1.0,
+            subspace=ZeroSums(np.zeros(dim, int)),
+            center=1.0 / dim,
+            inner_radius=1.0 / np.sqrt(dim * (dim - 1)),
+            anchor=1.0 / dim,
+        )
+
+    def argmax(self, direction: Array) -> Array:
+        return (jnp.arange(self.dim) == jnp.argmax(direction)).astype(direction.dtype)
+
+    def vertex(self, direction: Array) -> Vertex:
+        return Indices.of(self.argmax(direction), 1)
+
+    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
+        return jnp.all(x >= -tolerance) & (jnp.abs(x.sum() - 1) <= tolerance * self.dim)
+
+    def project(self, y: Array) -> Array:
+        return filled_to(jnp.asarray(y), 1.0)
+
+    def separate(self, x: Array) -> Cut:
+        x = jnp.asarray(x)
+        level = jnp.full(self.dim, 1 / np.sqrt(self.dim), x.dtype)
+        beyond = jnp.dot(level, x - 1 / self.dim)
+        return self._cut(x, most_violated(x, 0.0, jnp.inf, (jnp.abs(beyond), jnp.sign(beyond) * level)))
 
 
 def _check(dim: int, radius: float) -> None:
