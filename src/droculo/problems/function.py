@@ -14,7 +14,7 @@ from droculo.linearizations import Bounds, Linearization
 from droculo.problems.base import Posed
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
-from droculo.sets.host import answer_rows, ask
+from droculo.sets.host import ask
 
 Objective = Callable[[Array, Array, Array], Any]
 #: numbers of agents and rounds travel to the host as multiples of this and a rest
@@ -87,7 +87,7 @@ class BlackBox(Posed):
 
         # In halves: float32 has no room for every whole number beyond 2^24.
         halves = jnp.stack([agent // HALF, agent % HALF, t // HALF, t % HALF])
-        return ask(lambda rows: answer_rows(one, rows), jnp.concatenate([halves.astype(x.dtype), x]), length)
+        return ask(one, jnp.concatenate([halves.astype(x.dtype), x]), length)
 
 
 def from_black_box(

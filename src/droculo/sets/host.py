@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -59,14 +60,6 @@ class Host(ABC):
             return False
         return distance_by(self.argmax, x, tolerance / 4, beyond=tolerance) <= tolerance
 
-    def answer_argmax(self, received: Array) -> NDArray:
-        """`argmax` for every row that compiled code sends."""
-        return answer_rows(self.argmax, received)
-
-    def answer_holds(self, received: Array) -> NDArray:
-        """`holds` for every row (x, tolerance) that compiled code sends, as 1 or 0."""
-        return answer_rows(lambda row: np.array([float(self.holds(row[:-1], float(row[-1])))]), received)
-
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"} | {"solves": 0}
 
@@ -75,23 +68,14 @@ class Host(ABC):
         self._lock = threading.Lock()
 
 
-def answer_rows(function: Callable[[Vector], Vector], received: Array) -> NDArray:
-    """Apply `function` to every row that `ask` sent, with any number of batch axes; return the same kind of numbers."""
-    sent = np.asarray(received)
-    in_bits = sent.dtype == np.uint32
-    rows = np.ascontiguousarray(sent).view(np.float64)[..., 0] if in_bits else sent.astype(np.float64)
-    flat = rows.reshape(-1, rows.shape[-1])
-    reply = np.stack([function(row) for row in flat]).reshape(*rows.shape[:-1], -1)
-    return reply.astype(np.float64)[..., None].view(np.uint32) if in_bits else reply.astype(np.float32)
-
-
-def ask(answer: Callable[[Array], NDArray], vector: Array, length: int) -> Array:
-    """Call the host from inside jit, vmap and loops: `length` numbers for one vector, in its precision.
+def ask(function: Callable[[Vector], Any], vector: Array, length: int) -> Array:
+    """`function` on the host, from inside jit, vmap and loops: `length` numbers for one vector, in its precision.
 
     Doubles travel as pairs of 32-bit words: JAX runs some callbacks on threads of its own, where double
     precision is off and arguments and results would be rounded to float32.
     """
     vector = jnp.asarray(vector)
+    answer = partial(_answer_rows, function)
     if vector.dtype == jnp.float64:
         bits = jax.ShapeDtypeStruct((length, 2), jnp.uint32)  # type: ignore[no-untyped-call]
         sent = jax.lax.bitcast_convert_type(vector, jnp.uint32)
@@ -100,6 +84,16 @@ def ask(answer: Callable[[Array], NDArray], vector: Array, length: int) -> Array
     single = jax.ShapeDtypeStruct((length,), jnp.float32)  # type: ignore[no-untyped-call]
     reply = jax.pure_callback(answer, single, vector.astype(jnp.float32), vmap_method="expand_dims")
     return reply.astype(vector.dtype)
+
+
+def _answer_rows(function: Callable[[Vector], Any], received: Array) -> NDArray:
+    """Apply `function` to every row sent, with any number of batch axes; return the same kind of numbers."""
+    sent = np.asarray(received)
+    in_bits = sent.dtype == np.uint32
+    rows = np.ascontiguousarray(sent).view(np.float64)[..., 0] if in_bits else sent.astype(np.float64)
+    flat = rows.reshape(-1, rows.shape[-1])
+    reply = np.stack([function(row) for row in flat]).reshape(*rows.shape[:-1], -1).astype(np.float64)
+    return reply[..., None].view(np.uint32) if in_bits else reply.astype(np.float32)
 
 
 class HostSet(Set):
@@ -113,11 +107,12 @@ class HostSet(Set):
     has_fast_contains: ClassVar[bool] = False
 
     def argmax(self, direction: Array) -> Array:
-        return ask(self.host.answer_argmax, direction, self.dim)
+        return ask(self.host.argmax, direction, self.dim)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
         x = jnp.asarray(x)
-        return ask(self.host.answer_holds, jnp.append(x, jnp.asarray(tolerance, x.dtype)), 1)[0] > 0.5
+        sent = jnp.append(x, jnp.asarray(tolerance, x.dtype))
+        return ask(lambda row: self.host.holds(row[:-1], float(row[-1])), sent, 1)[0] > 0.5
 
 
 class _Function(Host):

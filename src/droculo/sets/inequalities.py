@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy
-from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from droculo.sets.geometry import Vector
-from droculo.sets.host import answer_rows
 
 #: Allowed violations relative to the polytope's size; the looser ones are tried if a tighter one is not reached.
 TOLERANCES = (1e-11, 1e-9, 1e-7)
@@ -185,7 +183,3 @@ class QuadraticProgram:
             f"DAQP could not find the point of the polytope nearest to y = {y.tolist()}: it ends with flag {flag}. "
             "Check the scaling of A, b and the bounds."
         )
-
-    def answer(self, received: Array) -> NDArray:
-        """`nearest` for every row that compiled code sends."""
-        return answer_rows(self.nearest, received)

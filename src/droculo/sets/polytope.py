@@ -166,7 +166,7 @@ class Polytope(HostSet):
     def project(self, y: Array) -> Array:
         """The point of K nearest to y, by a quadratic program on the host. It needs the extra `droculo[qp]`."""
         self.program.require()  # raised here and not inside a callback, so that the user sees the error
-        return ask(self.program.answer, y, self.dim)
+        return ask(self.program.nearest, y, self.dim)
 
     def separate(self, x: Array) -> Cut:
         x = jnp.asarray(x)
