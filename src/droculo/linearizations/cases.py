@@ -1,7 +1,5 @@
 """The classes of the paper's appendix B, concave functions, and the down-closed case (A4) of 2026."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 import equinox as eqx

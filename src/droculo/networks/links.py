@@ -1,7 +1,5 @@
 """The arrays that mix: neighbour lists padded to one width, or plain links where degrees are too uneven."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import equinox as eqx

@@ -1,7 +1,5 @@
 """Networks made from others: links that change with time, and links that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 
 import jax

@@ -12,8 +12,6 @@ Results do not depend on the chunks. The last chunk is filled up by repeating th
 oracle calls are not part of any agent's bill.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

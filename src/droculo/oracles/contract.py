@@ -1,7 +1,5 @@
 """The contract of an infeasible projection (the paper's Lemma 1), and what every implementation returns."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, ClassVar
 

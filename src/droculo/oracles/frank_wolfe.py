@@ -1,7 +1,5 @@
 """Two infeasible projections by Frank-Wolfe: the paper's, step by step, and one that needs fewer LOO calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -9,10 +9,9 @@ from droculo.problems.applications.quadratic import NQP
 from droculo.problems.applications.recommendation import Recommendation
 from droculo.problems.applications.sensors import LogDetSensors, MutualInformation
 from droculo.problems.applications.social import Influence, Revenue
-from droculo.problems.base import Comparator, Problem
+from droculo.problems.base import Comparator, Planted, Problem
 from droculo.problems.function import from_black_box, from_function
 from droculo.problems.multilinear import MultilinearExtension, SampledExtension
-from droculo.problems.planted.base import Planted
 from droculo.problems.planted.enumerated import Coverage, WeakQuadratic
 from droculo.problems.planted.formulas import PlantedCut, TopB, WaterFilling, WorstCase
 from droculo.problems.planted.set_functions import SetFunctions

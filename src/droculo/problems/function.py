@@ -1,7 +1,5 @@
 """Problems from a user-defined function: one written in JAX, or a black box on the host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Partition matroids, budgets and the knapsack: their oracles rank the coordinates, ties included."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """Oracles that cannot be traced: solvers on the host, called from compiled code; and sets from a user-defined oracle."""
 
-from __future__ import annotations
-
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Hulls of listed points."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import numpy as np
 import scipy

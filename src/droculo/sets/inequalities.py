@@ -1,7 +1,5 @@
 """Programs over {x : M x <= h}: linear ones for its affine hull, inner ball and point of least sup-norm, and the nearest point."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

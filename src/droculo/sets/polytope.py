@@ -1,7 +1,5 @@
 """Polytopes given by linear inequalities; the oracle is the simplex method on the host."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import equinox as eqx

@@ -1,7 +1,5 @@
 """Projections that reduce to finding one multiplier, and the constraint that a point violates most."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

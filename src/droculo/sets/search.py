@@ -3,8 +3,6 @@
 They know nothing of `Set`, so that the contract can use them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

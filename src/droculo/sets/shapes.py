@@ -1,7 +1,5 @@
 """Boxes, the simplex, and norm balls around the origin: l1, l2 and nuclear."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np

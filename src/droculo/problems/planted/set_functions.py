@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from droculo.linearizations import Bounds
 from droculo.linearizations.cases import of_case
 from droculo.problems.adversaries import Adversary, PeriodicWeights, need_nonnegative
+from droculo.problems.base import Planted
 from droculo.problems.multilinear import MultilinearExtension, SetFunction, all_masks, contract, members_of, slopes
-from droculo.problems.planted.base import Planted
 from droculo.problems.rounding import whole_partition
 from droculo.sets import Set
 from droculo.sets import budget as at_most
