@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
+from typing import TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,6 +17,9 @@ from droculo.networks.graphs import Edges, edges_of
 from droculo.networks.links import Links, at, pack
 from droculo.networks.spectrum import cycle_rate, need_averaging, rate_if_small, union
 from droculo.networks.weights import Vector, Weights, metropolis
+
+#: how weights are made for the links of a graph
+Rule: TypeAlias = "Callable[[nx.Graph | Edges], Weights]"
 
 
 class Network(eqx.Module):
@@ -100,11 +104,8 @@ class Cycled(Network):
 
     @property
     def cycle(self) -> tuple[Weights, ...]:
-        ends, weight = np.asarray(self.links.ends), np.asarray(self.links.weight)
-        return tuple(
-            Weights(Edges(self.n_agents, ends[k, :count], self.labels), weight[k, :count])
-            for k, count in enumerate(self.counts)
-        )
+        parts = zip(np.asarray(self.links.ends), np.asarray(self.links.weight), self.counts, strict=True)
+        return tuple(Weights(Edges(self.n_agents, ends[:k], self.labels), weight[:k]) for ends, weight, k in parts)
 
     @property
     def n_links(self) -> int:
@@ -138,9 +139,7 @@ class Fixed(Cycled):
         super().__init__((weights,))
 
 
-def from_graph(
-    graph: nx.Graph | Edges, weights: Callable[[nx.Graph | Edges], Weights] | ArrayLike = metropolis
-) -> Fixed:
+def from_graph(graph: nx.Graph | Edges, weights: Rule | ArrayLike = metropolis) -> Fixed:
     """The network on a graph, with weights made by a rule, or given for each link in the order of `graph.edges`.
 
     >>> from droculo.networks import ring
@@ -150,8 +149,6 @@ def from_graph(
     return Fixed(weights(graph) if callable(weights) else Weights(edges_of(graph), weights))
 
 
-def from_edges(
-    n_agents: int, ends: ArrayLike, weights: Callable[[nx.Graph | Edges], Weights] | ArrayLike = metropolis
-) -> Fixed:
+def from_edges(n_agents: int, ends: ArrayLike, weights: Rule | ArrayLike = metropolis) -> Fixed:
     """The network with these (E, 2) links, straight from the array: the way to make a big one."""
     return from_graph(Edges(n_agents, ends), weights)

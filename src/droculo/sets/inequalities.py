@@ -32,14 +32,10 @@ def tight_rows(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> NDAr
             f"the polytope is empty: no point meets its {int(np.sum(~equal)) - 2 * dim} inequalities, "
             f"{int(np.sum(equal))} equalities and bounds together. Check the signs of A and b, and lower <= upper."
         )
-    blocks = [
-        scipy.sparse.csr_array(rows[~equal]),
-        scipy.sparse.csr_array(-goals[~equal][:, None]),
-        scipy.sparse.eye_array(len(loose)),
-    ]
+    cone = scipy.sparse.csr_array(np.column_stack([rows[~equal], -goals[~equal]]))
     found = _solve(
         np.concatenate([np.zeros(dim + 1), -np.ones(len(loose))]),
-        scipy.sparse.hstack(blocks, format="csr"),
+        scipy.sparse.hstack([cone, scipy.sparse.eye_array(len(loose))], format="csr"),
         np.zeros(len(loose)),
         np.hstack([rows[equal], -goals[equal][:, None], np.zeros((int(equal.sum()), len(loose)))]),
         np.zeros(int(equal.sum())),

@@ -15,9 +15,8 @@ from droculo.sets.host import Host, HostSet, ask
 from droculo.sets.inequalities import QuadraticProgram, inner_ball, least_max, tight_rows
 from droculo.sets.projections import most_violated
 
-_SHARP, _USUAL = (
-    {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")} for tolerance in (1e-9, 1e-7)
-)
+_SIDES = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+_SHARP, _USUAL = dict.fromkeys(_SIDES, 1e-9), dict.fromkeys(_SIDES, 1e-7)
 OPTIONS: dict[str, Any] = {"output_flag": False, "presolve": "off", "solver": "simplex", "threads": 1, **_SHARP}
 #: tried in this order if a solve is not optimal: other code may have started HiGHS with another number of threads; the
 #: stored basis may be misleading; a reduced cost may stay slightly above 1e-9, because the numbers allow no better

@@ -61,7 +61,6 @@ class Box(Set):
         return jnp.clip(y, jnp.asarray(self.lower, y.dtype), jnp.asarray(self.upper, y.dtype))
 
     def separate(self, x: Array) -> Cut:
-        x = jnp.asarray(x)
         return self._cut(x, most_violated(x, self.lower, self.upper))
 
 
@@ -101,34 +100,25 @@ class Simplex(Set):
         return self._cut(x, most_violated(x, 0.0, jnp.inf, (jnp.abs(beyond), jnp.sign(beyond) * level)))
 
 
-def _check(dim: int, radius: float) -> None:
-    if dim < 1 or not 0 < radius < np.inf:
-        raise ValueError(f"a ball needs dim >= 1 and a positive, finite radius; got dim={dim}, radius={radius}.")
-
-
-def _ball_geometry(dim: int, radius: float, inner_radius: float, *, curved: bool) -> Geometry:
-    return Geometry(
-        dim=dim,
-        radius=radius,
-        subspace=Full(dim),
-        center=0.0,
-        inner_radius=inner_radius,
-        anchor=0.0,
-        contains_origin=True,
-        curved=curved,
-    )
-
-
-class L1Ball(Set):
-    """{x : sum |x_i| <= size}."""
+class _Ball(Set):
+    """A ball of radius `size` in some norm; the Euclidean one inside it has the radius size / sqrt(rank)."""
 
     size: Vector
     geometry: Geometry
 
-    def __init__(self, dim: int, size: float = 1.0):
-        _check(dim, size)
+    def __init__(self, dim: int, size: float, rank: int, *, curved: bool):
+        if dim < 1 or not 0 < size < np.inf:
+            raise ValueError(f"a ball needs dim >= 1 and a positive, finite radius; got dim={dim}, radius={size}.")
         self.size = np.asarray(size, np.float64)
-        self.geometry = _ball_geometry(dim, size, size / np.sqrt(dim), curved=False)
+        ball = {"center": 0.0, "inner_radius": size / np.sqrt(rank), "anchor": 0.0, "contains_origin": True}
+        self.geometry = Geometry(dim=dim, radius=size, subspace=Full(dim), curved=curved, **ball)
+
+
+class L1Ball(_Ball):
+    """{x : sum |x_i| <= size}."""
+
+    def __init__(self, dim: int, size: float = 1.0):
+        super().__init__(dim, size, dim, curved=False)
 
     def argmax(self, direction: Array) -> Array:
         best = jnp.argmax(jnp.abs(direction))
@@ -146,20 +136,14 @@ class L1Ball(Set):
         return jnp.sign(y) * shrunk_to(jnp.abs(y), jnp.asarray(self.size, y.dtype))
 
     def separate(self, x: Array) -> Cut:
-        x = jnp.asarray(x)
         return self._cut(x, jnp.sign(x))  # <sign(x), z> <= |z|_1 <= size < |x|_1
 
 
-class L2Ball(Set):
+class L2Ball(_Ball):
     """{x : |x| <= size}."""
 
-    size: Vector
-    geometry: Geometry
-
     def __init__(self, dim: int, size: float = 1.0):
-        _check(dim, size)
-        self.size = np.asarray(size, np.float64)
-        self.geometry = _ball_geometry(dim, size, size, curved=dim > 1)
+        super().__init__(dim, size, 1, curved=dim > 1)
 
     def argmax(self, direction: Array) -> Array:
         norm = jnp.linalg.norm(direction)
@@ -173,25 +157,18 @@ class L2Ball(Set):
         return y / jnp.maximum(1, jnp.linalg.norm(y) / jnp.asarray(self.size, y.dtype))
 
     def separate(self, x: Array) -> Cut:
-        x = jnp.asarray(x)
         return self._cut(x, x)
 
 
-class NuclearBall(Set):
+class NuclearBall(_Ball):
     """Matrices with `rows` x `columns` entries, flattened, whose singular values sum to at most `size`."""
 
-    size: Vector
     shape: tuple[int, int] = eqx.field(static=True)
-    geometry: Geometry
 
     def __init__(self, rows: int, columns: int, size: float = 1.0):
-        _check(min(rows, columns), size)
-        self.size = np.asarray(size, np.float64)
         self.shape = (rows, columns)
-        # |X|_* <= sqrt(rank) |X|_F bounds the ball of Frobenius norm that fits inside.
-        self.geometry = _ball_geometry(
-            rows * columns, size, size / np.sqrt(min(rows, columns)), curved=rows * columns > 1
-        )
+        rank = min(rows, columns)  # |X|_* <= sqrt(rank) |X|_F
+        super().__init__(rows * columns if rank > 0 else rank, size, rank, curved=rows * columns > 1)
 
     def argmax(self, direction: Array) -> Array:
         return self.vertex(direction).dense()

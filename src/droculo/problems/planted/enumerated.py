@@ -28,9 +28,8 @@ class Enumerated(Planted):
 
     def best(self, weights: Vector) -> Vector:
         with double():
-            rewards = jax.lax.map(
-                lambda x: self.reward(jnp.asarray(weights), x), jnp.asarray(self.corners), batch_size=256
-            )
+            corners, mean = jnp.asarray(self.corners), jnp.asarray(weights)
+            rewards = jax.lax.map(lambda x: self.reward(mean, x), corners, batch_size=256)
             return self.corners[int(jnp.argmax(rewards))]
 
 
