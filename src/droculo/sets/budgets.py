@@ -1,5 +1,7 @@
 """Partition matroids, budgets and the knapsack: their oracles rank the coordinates, ties included."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -126,37 +128,26 @@ def _partition_geometry(groups: NDArray[np.int64], capacities: Vector, bases: bo
         )
     full = np.minimum(capacities, sizes)
     radius = float(np.sqrt(np.sum(np.floor(full) + (full - np.floor(full)) ** 2)))
-    share = full / sizes
-    dim = len(groups)
-    if bases:
-        free = full < sizes
-        if not np.any(free & (sizes > 1)):
-            raise ValueError(
-                "the set is a single point: every group is filled by its capacity; there is nothing to decide."
-            )
-        # Within a group the nearest faces are x_i = 0 and x_i = 1; sqrt(n/(n-1)) because we move along the face.
-        free &= sizes > 1
-        n = sizes[free]
-        return Geometry(
-            dim=dim,
-            radius=radius,
-            subspace=ZeroSums(groups, full < sizes),
-            center=share[groups],
-            inner_radius=float(np.min(np.minimum(share[free], 1 - share[free]) * np.sqrt(n / (n - 1)))),
-            anchor=share[groups],
+    dim, share = len(groups), full / sizes
+    if not bases:
+        middle = np.minimum(0.5, capacities / (sizes + np.sqrt(sizes)))
+        return _from_zero(dim, radius, middle[groups], float(middle.min()))
+    free = (full < sizes) & (sizes > 1)
+    if not np.any(free):
+        raise ValueError(
+            "the set is a single point: every group is filled by its capacity; there is nothing to decide."
         )
-    middle = np.minimum(0.5, capacities / (sizes + np.sqrt(sizes)))
-    return Geometry(
-        dim=dim,
-        radius=radius,
-        subspace=Full(dim),
-        center=middle[groups],
-        inner_radius=float(middle.min()),
-        anchor=0.0,
-        least_element=0.0,
-        contains_origin=True,
-        down_closed=True,
-    )
+    # Within a group the nearest faces are x_i = 0 and x_i = 1; sqrt(n/(n-1)) because we move along the face.
+    n, center = sizes[free], share[groups]
+    inner_radius = float(np.min(np.minimum(share[free], 1 - share[free]) * np.sqrt(n / (n - 1))))
+    space = ZeroSums(groups, full < sizes)
+    return Geometry(dim=dim, radius=radius, subspace=space, center=center, inner_radius=inner_radius, anchor=center)
+
+
+def _from_zero(dim: int, radius: float, center: ArrayLike, inner_radius: float) -> Geometry:
+    """Of a full-dimensional, down-closed set."""
+    zero: dict[str, Any] = {"anchor": 0.0, "least_element": 0.0, "contains_origin": True, "down_closed": True}
+    return Geometry(dim=dim, radius=radius, subspace=Full(dim), center=center, inner_radius=inner_radius, **zero)
 
 
 class Knapsack(Set):
@@ -176,18 +167,8 @@ class Knapsack(Set):
         # A ball around s*(1,...,1) touches x >= 0, x <= 1 and the knapsack's own plane, whichever comes first.
         total, norm = float(self.weights.sum()), float(np.linalg.norm(self.weights))
         middle = min(0.5, float(capacity) / (total + norm))
-        dim = len(self.weights)
-        self.geometry = Geometry(
-            dim=dim,
-            radius=_knapsack_radius(self.weights, float(capacity)),
-            subspace=Full(dim),
-            center=middle,
-            inner_radius=middle,
-            anchor=0.0,
-            least_element=0.0,
-            contains_origin=True,
-            down_closed=True,
-        )
+        radius = _knapsack_radius(self.weights, float(capacity))
+        self.geometry = _from_zero(len(self.weights), radius, middle, middle)
 
     def argmax(self, direction: Array) -> Array:
         direction = direction * 1.0  # integers become floats
@@ -209,7 +190,6 @@ class Knapsack(Set):
         return filled_up_to(y, jnp.asarray(self.capacity, y.dtype), weights=weights)
 
     def separate(self, x: Array) -> Cut:
-        x = jnp.asarray(x)
         length = jnp.linalg.norm(self.weights)
         beyond = (jnp.dot(self.weights, x) - self.capacity) / length
         return self._cut(x, most_violated(x, 0.0, 1.0, (beyond, self.weights / length)))

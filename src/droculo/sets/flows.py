@@ -77,13 +77,8 @@ class Flows(HostSet):
         self.longest = int(self.host.solve(np.ones(len(ends))).sum())
         reach = np.linalg.norm(space.basis, axis=1)  # |P e_e|: the change of x_e per unit of movement
         moving = reach > 1e-9
-        self.geometry = Geometry(
-            dim=len(ends),
-            radius=float(np.sqrt(self.longest)),
-            subspace=space,
-            center=center,
-            inner_radius=float(np.min(center[moving] / reach[moving])),
-        )
+        radius, inner = float(np.sqrt(self.longest)), float(np.min(center[moving] / reach[moving]))
+        self.geometry = Geometry(dim=len(ends), radius=radius, subspace=space, center=center, inner_radius=inner)
 
     def vertex(self, direction: Array) -> Vertex:
         return Indices.of(self.argmax(direction), self.longest)

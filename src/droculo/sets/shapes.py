@@ -72,14 +72,8 @@ class Simplex(Set):
     def __init__(self, dim: int):
         if dim < 2:
             raise ValueError(f"Simplex needs at least 2 coordinates; got {dim}: with one there is nothing to decide.")
-        self.geometry = Geometry(
-            dim=dim,
-            radius=1.0,
-            subspace=ZeroSums(np.zeros(dim, int)),
-            center=1.0 / dim,
-            inner_radius=1.0 / np.sqrt(dim * (dim - 1)),
-            anchor=1.0 / dim,
-        )
+        space, middle, inner = ZeroSums(np.zeros(dim, int)), 1.0 / dim, 1.0 / np.sqrt(dim * (dim - 1))
+        self.geometry = Geometry(dim=dim, radius=1.0, subspace=space, center=middle, inner_radius=inner, anchor=middle)
 
     def argmax(self, direction: Array) -> Array:
         return (jnp.arange(self.dim) == jnp.argmax(direction)).astype(direction.dtype)

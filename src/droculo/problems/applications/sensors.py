@@ -94,20 +94,17 @@ class LogDetSensors(Posed):
             raise ValueError(f"a table of all subsets needs at most {MOST_MEMBERS} sites; got {self.set.dim}.")
         flat = self.factors.reshape(-1, *self.factors.shape[2:])
         tables = principal_log_dets(np.eye(self.set.dim) + flat @ flat.transpose(0, 2, 1)) / 2
-        return MultilinearExtension.from_table(self._shares([horizon], agents)[0] / horizon @ tables)
+        return MultilinearExtension.from_table(_Apart(self.weights).totals([horizon], agents)[0] / horizon @ tables)
 
     def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
         """A concave function has one peak: found by SLSQP, and the gap to the maximum is that of Frank and Wolfe."""
-        return [self._peak(shares) for shares in self._shares(horizons, agents)]
+        return [self._peak(shares) for shares in _Apart(self.weights).totals(horizons, agents)]
 
     def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
         return self.comparators([horizon], agents)[0]
 
-    def _shares(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> Vector:
-        """The total weight of every covariance in the network's mean."""
-        return _Apart(self.weights).totals(horizons, agents)
-
     def _peak(self, shares: Vector) -> Comparator:
+        """The best point for these total weights of every covariance in the network's mean."""
         B = self.factors.reshape(-1, *self.factors.shape[2:])
         capacity = float(self.set.capacities[0])
         scale = max(float(shares.sum()), 1e-300)
