@@ -16,9 +16,8 @@ from droculo.networks.graphs import (
     small_world,
     star,
 )
-from droculo.networks.network import Fixed, Network, from_edges, from_graph
+from droculo.networks.network import Failing, Fixed, Network, TimeVarying, from_edges, from_graph
 from droculo.networks.weights import Weights, from_matrix, from_strengths, lazy, metropolis, validate_matrix
-from droculo.networks.wrappers import Failing, TimeVarying
 
 __all__ = ["Edges", "Failing", "Fixed", "Network", "TimeVarying", "Weights", "from_edges", "from_graph", "from_matrix"]
 __all__ += ["complete", "davis", "erdos_renyi", "florentine", "grid", "karate", "les_miserables", "path"]

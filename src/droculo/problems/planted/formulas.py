@@ -91,10 +91,8 @@ class WaterFilling(Planted):
     rates: Vector
 
     def __init__(self, weights: Adversary, rates: ArrayLike, budget_size: float):
-        self.weights = weights
-        self.rates = np.asarray(rates, np.float64)
-        self.set = fixed_budget(len(self.rates), budget_size)
-        self.linearization = cases.Concave()
+        self.weights, self.rates = weights, np.asarray(rates, np.float64)
+        self.set, self.linearization = fixed_budget(len(self.rates), budget_size), cases.Concave()
         if np.any(weights.lowest <= 0) or np.any(self.rates <= 0):
             raise ValueError("water-filling needs positive weights and rates.")
         highest = weights.highest
@@ -114,7 +112,6 @@ class WaterFilling(Planted):
         return jnp.dot(weights, jnp.log1p(self.rates * x))
 
     def best(self, weights: Vector) -> Vector:
-        total = float(self.set.capacities[0])
 
         def filled(level: float) -> Vector:
             return np.clip(weights / level - 1 / self.rates, 0, 1)
@@ -122,7 +119,7 @@ class WaterFilling(Planted):
         low, high = 0.0, float((weights * self.rates).max())
         for _ in range(200):  # bisection, to the last bit
             middle = (low + high) / 2
-            low, high = (middle, high) if float(filled(middle).sum()) - total > 0 else (low, middle)
+            low, high = (middle, high) if filled(middle).sum() > self.set.capacities[0] else (low, middle)
         return filled((low + high) / 2)
 
 
@@ -137,8 +134,7 @@ class PlantedCut(Planted):
     planted: Vector
 
     def __init__(self, weights: Adversary, ends: ArrayLike, left: ArrayLike, dim: int, *, down_closed: bool = False):
-        self.weights = weights
-        self.ends = np.asarray(ends, np.int64)
+        self.weights, self.ends = weights, np.asarray(ends, np.int64)
         if self.ends.shape != (weights.highest.shape[1], 2) or self.ends.min() < 0 or self.ends.max() >= dim:
             raise ValueError(
                 f"a cut needs one edge (i, j) with 0 <= i, j < {dim} for each of the {weights.highest.shape[1]} weights; got "
@@ -228,8 +224,7 @@ class WorstCase(Planted):
         self.weights, self.pairs = weights, int(weights.highest.shape[1])
         self.linearization, p, q, s = traps[case]
         self.coefficients = (np.asarray(p), np.asarray(q), np.asarray(s))
-        groups = np.repeat(np.arange(self.pairs), 2)
-        self.set = PartitionMatroid(groups, np.ones(self.pairs), bases=case == "A1")
+        self.set = PartitionMatroid(np.repeat(np.arange(self.pairs), 2), np.ones(self.pairs), bases=case == "A1")
         # f is linear in a and in b: slopes p - s b and q - s a are largest in size at 0 or 1.
         steepest = np.hypot(max(p, abs(p - s)), max(q, abs(q - s)))
         highest = weights.highest
