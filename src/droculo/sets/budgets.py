@@ -41,7 +41,8 @@ class PartitionMatroid(Set):
     def argmax(self, direction: Array) -> Array:
         direction = direction * 1.0  # integers become floats
         rank = weight_before(direction, jnp.ones_like(direction), None if self._one else jnp.asarray(self.groups))
-        filled = jnp.clip(self._capacity_of_each(direction.dtype) - rank, 0, 1)
+        capacities = jnp.asarray(self.capacities, direction.dtype)
+        filled = jnp.clip((capacities if self._one else capacities[self.groups]) - rank, 0, 1)
         return filled if self.bases else jnp.where(direction > 0, filled, 0)
 
     def vertex(self, direction: Array) -> Vertex:
@@ -74,10 +75,6 @@ class PartitionMatroid(Set):
     def _sums(self, x: Array) -> Array:
         several = self.capacities.shape[0]
         return jnp.sum(x) if self._one else jax.ops.segment_sum(jnp.asarray(x), self.groups, num_segments=several)
-
-    def _capacity_of_each(self, dtype: np.dtype) -> Array:
-        capacities = jnp.asarray(self.capacities, dtype)
-        return capacities if self._one else capacities[self.groups]
 
     @property
     def _one(self) -> bool:

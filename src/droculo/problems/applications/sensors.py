@@ -76,7 +76,8 @@ class LogDetSensors(Posed):
         cls, *, agents: int, sites: int, budget: float, seed: int, noise: float = 0.5, concave: bool = False
     ) -> "LogDetSensors":
         """Sites in the unit square; fields of `random_fields` in three weathers, whose shares drift."""
-        weights, positions, covariances = _drawn(agents, sites, seed)
+        positions, covariances = random_fields(agents, sites, seed=seed)
+        weights = PeriodicWeights.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
         return cls(weights, covariances, budget, noise=noise, positions=positions, concave=concave)
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
@@ -170,7 +171,8 @@ class MutualInformation(SetFunctions):
         cls, *, agents: int, sites: int, budget: int, seed: int, noise: float = 0.5, face: bool = False
     ) -> "MutualInformation":
         """Sites in the unit square; fields of `random_fields` in three weathers, whose shares drift."""
-        weights, positions, covariances = _drawn(agents, sites, seed)
+        positions, covariances = random_fields(agents, sites, seed=seed)
+        weights = PeriodicWeights.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
         return cls(weights, covariances, budget, noise=noise, positions=positions, face=face)
 
 
@@ -197,12 +199,6 @@ def random_fields(
     steps = (positions[:, None] - positions)[None, None] / (own[:, None, None, None, None] * stretch[:, None, None])
     alike = np.exp(-np.sum(steps**2, axis=-1) / 2)
     return positions, alike * deviations[:, None, :, None] * deviations[:, None, None, :]
-
-
-def _drawn(agents: int, sites: int, seed: int) -> tuple[Adversary, Vector, Vector]:
-    positions, covariances = random_fields(agents, sites, seed=seed)
-    weights = PeriodicWeights.random(agents, covariances.shape[1], low=0.1, high=0.5, swing=1.0, seed=seed)
-    return weights, positions, covariances
 
 
 def principal_log_dets(matrices: Vector) -> Vector:

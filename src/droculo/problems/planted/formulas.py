@@ -112,7 +112,6 @@ class WaterFilling(Planted):
         return jnp.dot(weights, jnp.log1p(self.rates * x))
 
     def best(self, weights: Vector) -> Vector:
-
         def filled(level: float) -> Vector:
             return np.clip(weights / level - 1 / self.rates, 0, 1)
 
