@@ -18,7 +18,7 @@ from droculo.sets.geometry import Vector
 class Wrapper(Problem):
     """A problem over the same set, of the same class and for the same agents as the one inside."""
 
-    problem: eqx.AbstractVar[Problem]
+    problem: Problem
 
     @property
     def set(self) -> Set:
@@ -48,7 +48,6 @@ class Shifted(Wrapper):
     True
     """
 
-    problem: Problem
     by: Vector
 
     def __init__(self, problem: Problem, by: int):
@@ -87,7 +86,6 @@ class Noisy(Wrapper):
     2.0
     """
 
-    problem: Problem
     noise: tuple[Vector, Vector]  # of values, of gradients: by the order of the answer
     bounds: Bounds
     noisy: ClassVar[bool] = True
