@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from droculo import Droculo, linearizations, networks, oracles, problems
 from droculo.oracles.active_set import SHARE, places
+from droculo.problems import TopB
 from droculo.problems.adversaries import PeriodicWeights
-from droculo.problems.planted import TopB
 
 Floats = NDArray[np.float64]
 

@@ -72,7 +72,7 @@ def test_a_hundred_thousand_agents():
     x = np.random.default_rng(0).normal(size=(100_000, 2))
     with double():
         mixed = np.asarray(eqx.filter_jit(network.mix)(x, 0, np.ones(network.n_links)))
-    i, j = network.links.ends[0]
+    i, j = network.cycle[0].ends[0]
     assert np.allclose(mixed[i], (x[i] + x[list(graph[i])].sum(0)) / 7, atol=1e-12)
     assert j in graph[i]
 

@@ -15,7 +15,7 @@ from scipy.optimize import nnls
 
 from droculo import sets
 from droculo.precision import double
-from droculo.sets import quadratic_program
+from droculo.sets import inequalities
 from droculo.testing import check_set
 from droculo.testing.points import all_inside, random_points
 
@@ -209,7 +209,7 @@ def test_a_looser_tolerance_is_tried_and_then_an_error_is_raised(monkeypatch: py
         tried.append(primal_tol)
         return np.full(9, 1.0), 0.0, 1 if primal_tol > least else -1, {}
 
-    monkeypatch.setattr(quadratic_program.QuadraticProgram, "require", lambda _: SimpleNamespace(solve=solve))
+    monkeypatch.setattr(inequalities.QuadraticProgram, "require", lambda _: SimpleNamespace(solve=solve))
     program, least = pickle.loads(pickle.dumps(polytope.program)), 1e-10
     assert program.nearest(np.zeros(9)).tolist() == [1.0] * 9
     assert tried == [1e-11, 1e-9]
@@ -230,7 +230,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(quadratic_program, "import_module", missing)
+    monkeypatch.setattr(inequalities, "import_module", missing)
     with pytest.raises(ImportError, match=r'pip install "droculo\[qp\]"'):
         eqx.filter_jit(polytope.project)(jnp.zeros(9))
     assert not polytope.separate(jnp.full(9, 2.0)).inside  # this one needs no solver

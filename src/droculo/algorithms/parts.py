@@ -16,8 +16,7 @@ from droculo.algorithms.steps import FixedStep, StepRule
 from droculo.expect import expect
 from droculo.feedback import Feedback
 from droculo.linearizations import Setting
-from droculo.oracles import InfeasibleProjection
-from droculo.oracles.default import default_oracle
+from droculo.oracles import InfeasibleProjection, default_oracle
 from droculo.precision import double
 from droculo.sets import Set, Shrunk
 from droculo.sets.geometry import Vector

@@ -1,6 +1,6 @@
 """Which signal certifies progress: (alpha, beta, action, query) for every class of functions."""
 
-from droculo.linearizations.base import Custom, Linearization
+from droculo.linearizations.base import Bounds, Custom, Linearization, Setting
 from droculo.linearizations.cases import (
     Concave,
     MonotoneGeneral,
@@ -8,16 +8,6 @@ from droculo.linearizations.cases import (
     NonMonotoneDownClosed,
     NonMonotoneGeneral,
 )
-from droculo.linearizations.setting import Bounds, Setting
 
-__all__ = [
-    "Bounds",
-    "Concave",
-    "Custom",
-    "Linearization",
-    "MonotoneGeneral",
-    "MonotoneOrigin",
-    "NonMonotoneDownClosed",
-    "NonMonotoneGeneral",
-    "Setting",
-]
+__all__ = ["Bounds", "Concave", "Custom", "Linearization", "MonotoneGeneral", "MonotoneOrigin"]
+__all__ += ["NonMonotoneDownClosed", "NonMonotoneGeneral", "Setting"]

@@ -1,8 +1,9 @@
-"""Upper-linearizable classes of functions: which signal certifies progress towards the optimum."""
+"""Upper-linearizable classes of functions, and what an agent is told: the set, the class, and how large functions get."""
 
 import math
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import equinox as eqx
@@ -63,17 +64,15 @@ class Linearization(eqx.Module):
 
     def signal(self, gradient: Gradient, x: Array, nodes: int = 12) -> Array:
         """g(f, x) itself: the mean over Z, by Gauss-Legendre quadrature in U."""
-        if self.trivial:  # the query is the action: no randomness to average over
-            z = self.quantile(jnp.asarray(0.5, x.dtype))
-            return self.pull(x, z, gradient(self.query(x, z)))
-        points, weights = np.polynomial.legendre.leggauss(nodes)
 
         def at(u: Array) -> Array:
             z = self.quantile(u)
             return self.pull(x, z, gradient(self.query(x, z)))
 
-        estimates = jax.vmap(at)(jnp.asarray((points + 1) / 2, x.dtype))
-        return jnp.asarray(weights / 2, x.dtype) @ estimates
+        if self.trivial:  # the query is the action: no randomness to average over
+            return at(jnp.asarray(0.5, x.dtype))
+        points, weights = np.polynomial.legendre.leggauss(nodes)
+        return jnp.asarray(weights / 2, x.dtype) @ jax.vmap(at)(jnp.asarray((points + 1) / 2, x.dtype))
 
     def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
         """A Lipschitz constant of x -> g(f, x) (the paper's L1) for f with these constants; infinite if none is known."""
@@ -126,3 +125,42 @@ class Custom(Linearization):
 
     def query(self, x: Array, z: Array) -> Array:
         return self.query_map(x, z)
+
+
+class Bounds(eqx.Module):
+    """Sizes on K that an agent may count on, and that `droculo.testing.check_problem` checks.
+
+    What an oracle may answer: |gradient| <= gradient (the paper's G), |value| <= value (B0). And of the functions
+    themselves: `lipschitz` (the paper's M1; the bound on the gradient unless the oracle is noisy) and `smoothness`,
+    the Lipschitz constant of their gradients, infinite where it is not known. `value_noise` is how far a value may be
+    off.
+    """
+
+    gradient: Vector
+    value: Vector
+    lipschitz: Vector
+    smoothness: Vector
+    value_noise: Vector
+
+    def __init__(
+        self, gradient: float, value: float, *, lipschitz: float | None = None, smoothness: float | None = None
+    ):
+        for name, bound in {"gradient": gradient, "value": value, "lipschitz constant": lipschitz}.items():
+            if bound is not None and not 0 < bound < math.inf:
+                raise ValueError(f"the bound on the {name} must be positive and finite; got {bound}.")
+        if smoothness is not None and not smoothness >= 0:
+            raise ValueError(f"the smoothness is a non-negative number, or None where unknown; got {smoothness}.")
+        # Arrays, so that problems which differ only in their data share one compiled program.
+        self.gradient, self.value = np.asarray(gradient, np.float64), np.asarray(value, np.float64)
+        self.lipschitz = np.asarray(gradient if lipschitz is None else lipschitz, np.float64)
+        self.smoothness = np.asarray(np.inf if smoothness is None else smoothness, np.float64)
+        self.value_noise = np.zeros(())
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything the adversary's choice cannot change."""
+
+    set: Set
+    linearization: Linearization
+    bounds: Bounds

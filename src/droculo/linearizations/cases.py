@@ -1,7 +1,5 @@
 """The classes of the paper's appendix B, concave functions, and the down-closed case (A4) of 2026."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 import equinox as eqx
@@ -16,16 +14,10 @@ from droculo.sets import Set
 from droculo.sets.geometry import Vector
 
 
-class Concave(Linearization):
-    """Concave functions on any convex set: the gradient where one stands (alpha = beta = 1)."""
+class _AtTheAction(Linearization):
+    """The gradient is asked where one stands."""
 
-    alpha: Vector
-    beta: Vector
-    case: ClassVar[str] = "concave"
     trivial: ClassVar[bool] = True
-
-    def __init__(self) -> None:
-        self.alpha = self.beta = np.ones(())
 
     def query(self, x: Array, z: Array) -> Array:
         return x
@@ -34,7 +26,18 @@ class Concave(Linearization):
         return smoothness
 
 
-class MonotoneGeneral(Linearization):
+class Concave(_AtTheAction):
+    """Concave functions on any convex set: the gradient where one stands (alpha = beta = 1)."""
+
+    alpha: Vector
+    beta: Vector
+    case: ClassVar[str] = "concave"
+
+    def __init__(self) -> None:
+        self.alpha = self.beta = np.ones(())
+
+
+class MonotoneGeneral(_AtTheAction):
     """A1: non-negative monotone gamma-weakly up-concave functions on any convex set.
 
     alpha = gamma^2 / (1 + c gamma^2), beta = gamma / (1 + c gamma^2), with c a bound on the curvature.
@@ -46,7 +49,6 @@ class MonotoneGeneral(Linearization):
     beta: Vector
     case: ClassVar[str] = "A1"
     up_concave: ClassVar[bool] = True
-    trivial: ClassVar[bool] = True
 
     def __init__(self, gamma: float = 1.0, curvature: float = 1.0):
         _check_gamma(gamma)
@@ -55,12 +57,6 @@ class MonotoneGeneral(Linearization):
         self.gamma, self.curvature = np.asarray(gamma, np.float64), np.asarray(curvature, np.float64)
         self.alpha = np.asarray(gamma**2 / (1 + curvature * gamma**2))
         self.beta = np.asarray(gamma / (1 + curvature * gamma**2))
-
-    def query(self, x: Array, z: Array) -> Array:
-        return x
-
-    def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
-        return smoothness
 
 
 class MonotoneOrigin(Linearization):
@@ -91,12 +87,7 @@ class MonotoneOrigin(Linearization):
                 f"{type(domain).__name__} has no known least element. Use A1 (MonotoneGeneral) on a general set; "
                 "to from_oracle, pass least_element=0.0."
             )
-        return eqx.tree_at(
-            lambda linearization: linearization.least_element,
-            self,
-            domain.least_element,
-            is_leaf=lambda leaf: leaf is None,
-        )
+        return eqx.tree_at(lambda own: own.least_element, self, domain.least_element, is_leaf=lambda leaf: leaf is None)
 
     def quantile(self, u: Array) -> Array:
         low = jnp.exp(-self.gamma)
@@ -138,12 +129,8 @@ class NonMonotoneGeneral(Linearization):
                 "case A3 (NonMonotoneGeneral) needs a point whose entries are all below 1, for alpha = (1 - max)/4; "
                 f"the least sup-norm in {type(domain).__name__} is {height:g}. No guarantee exists for this set."
             )
-        return eqx.tree_at(
-            lambda linearization: (linearization.alpha, linearization.anchor),
-            self,
-            (np.asarray((1 - height) / 4), anchor),
-            is_leaf=lambda leaf: leaf is None,
-        )
+        known = np.asarray((1 - height) / 4), anchor
+        return eqx.tree_at(lambda own: (own.alpha, own.anchor), self, known, is_leaf=lambda leaf: leaf is None)
 
     def action(self, x: Array) -> Array:
         assert self.anchor is not None, "call .for_set(set) first"
@@ -222,3 +209,11 @@ def check_unit_box(domain: Set, case: str) -> None:
             f"{case} lives in the unit box [0, 1]^d; the set reaches from {lowest:g} to {highest:g}. "
             "Rescale the decision, for example with droculo.sets.scaled."
         )
+
+
+def of_case(case: str, *allowed: str) -> Linearization:
+    """The linearization of a case by its name, if the problem is of that class."""
+    if case not in allowed:
+        raise ValueError(f"this problem can be of case {', '.join(allowed)}; got {case!r}.")
+    kinds = (Concave, MonotoneGeneral, MonotoneOrigin, NonMonotoneGeneral, NonMonotoneDownClosed)
+    return next(kind() for kind in kinds if kind.case == case)

@@ -16,35 +16,10 @@ from droculo.networks.graphs import (
     small_world,
     star,
 )
-from droculo.networks.network import Fixed, Network, from_edges, from_graph
+from droculo.networks.network import Failing, Fixed, Network, TimeVarying, from_edges, from_graph
 from droculo.networks.weights import Weights, from_matrix, from_strengths, lazy, metropolis, validate_matrix
-from droculo.networks.wrappers import Failing, TimeVarying
 
-__all__ = [
-    "Edges",
-    "Failing",
-    "Fixed",
-    "Network",
-    "TimeVarying",
-    "Weights",
-    "complete",
-    "davis",
-    "erdos_renyi",
-    "florentine",
-    "from_edges",
-    "from_graph",
-    "from_matrix",
-    "from_strengths",
-    "grid",
-    "karate",
-    "lazy",
-    "les_miserables",
-    "metropolis",
-    "path",
-    "random_regular",
-    "ring",
-    "single",
-    "small_world",
-    "star",
-    "validate_matrix",
-]
+__all__ = ["Edges", "Failing", "Fixed", "Network", "TimeVarying", "Weights", "from_edges", "from_graph", "from_matrix"]
+__all__ += ["complete", "davis", "erdos_renyi", "florentine", "grid", "karate", "les_miserables", "path"]
+__all__ += ["random_regular", "ring", "single", "small_world", "star"]
+__all__ += ["from_strengths", "lazy", "metropolis", "validate_matrix"]

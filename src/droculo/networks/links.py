@@ -1,7 +1,5 @@
 """The arrays that mix: neighbour lists padded to one width, or plain links where degrees are too uneven."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -90,7 +88,8 @@ def pack(cycle: Sequence[Weights]) -> Links:
 def at(stacked: Links, exchange: int | Array) -> Links:
     """The links of one exchange; the cycle starts again after its last."""
     length = stacked.weight.shape[0]
-    chosen: Links = jax.tree.map(lambda array: jnp.asarray(array)[exchange % length], stacked)
+    part = 0 if length == 1 else exchange % length  # known beforehand: no gather
+    chosen: Links = jax.tree.map(lambda array: jnp.asarray(array)[part], stacked)
     return chosen
 
 

@@ -137,18 +137,15 @@ def _sparse_square(cycle: Sequence[Weights], failure: float) -> float:
 
 def _second(A: scipy.sparse.csr_array) -> float:
     """lambda_2 by inversion close to 1: graphs with many eigenvalues there are thin and factorize cheaply."""
-    return float(
-        min(scipy.sparse.linalg.eigsh(scipy.sparse.csc_array(A), k=2, sigma=1 + 1e-6, return_eigenvectors=False))
-    )
+    columns = scipy.sparse.csc_array(A)
+    return float(min(scipy.sparse.linalg.eigsh(columns, k=2, sigma=1 + 1e-6, return_eigenvectors=False)))
 
 
 def laplacian(n: int, ends: NDArray[np.int64], strength: Vector) -> scipy.sparse.csr_array:
     """sum over the links of strength (e_i - e_j)(e_i - e_j)'."""
     i, j = ends.T
-    rows, columns = np.concatenate([i, j, i, j]), np.concatenate([j, i, i, j])
-    return scipy.sparse.csr_array(
-        (np.concatenate([-strength, -strength, strength, strength]), (rows, columns)), shape=(n, n)
-    )
+    places = np.concatenate([i, j, i, j]), np.concatenate([j, i, i, j])
+    return scipy.sparse.csr_array((np.concatenate([-strength, -strength, strength, strength]), places), shape=(n, n))
 
 
 def _largest(apply: Callable[[Vector], Vector], n: int) -> float:

@@ -117,10 +117,11 @@ def from_strengths(graph: nx.Graph, attribute: str = "weight", scale: float | No
             f"Set it with networkx.set_edge_attributes, or name another attribute."
         )
     strength = np.array(found, np.float64)
-    if not np.all(np.isfinite(strength) & (strength >= 0)):
+    wrong = strength[~(np.isfinite(strength) & (strength >= 0))]
+    if len(wrong):
         raise ValueError(
-            f"the attribute {attribute!r} must be finite and at least zero on every link; got "
-            f"{strength[~(np.isfinite(strength) & (strength >= 0))][0]}. Correct it, or name another attribute."
+            f"the attribute {attribute!r} must be finite and at least zero on every link; got {wrong[0]}. Correct it, or "
+            "name another attribute."
         )
     heaviest = float(np.bincount(edges.ends.ravel(), np.repeat(strength, 2)).max(initial=0.0))
     if scale is None:

@@ -12,11 +12,10 @@ Results do not depend on the chunks. The last chunk is filled up by repeating th
 oracle calls are not part of any agent's bill.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -90,11 +89,7 @@ class _Batching:
 
     def call(self, axes: int) -> Callable[[Any, Any], Any]:
         """The projection of agents with `axes` axes before their own; under a vmap, the same with one axis more."""
-
-        def all_agents(arrays: Any, own: Any) -> Any:
-            return self.in_chunks(arrays, own, axes)
-
-        here = all_agents if axes else self.alone
+        here = partial(self.in_chunks, axes=axes) if axes else self.alone
         call = custom_vmap(here)
 
         @call.def_vmap

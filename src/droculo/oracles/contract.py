@@ -1,7 +1,5 @@
 """The contract of an infeasible projection (the paper's Lemma 1), and what every implementation returns."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -32,13 +30,12 @@ class InfeasibleProjection(eqx.Module):
 
     reaching K only through its linear oracle. It returns for any input: ties, NaN, an eps below rounding.
 
-    An implementation is written for one agent. How a batch of agents is run is decided in `oracles.batching`; what
-    designs and schedules read from `starts_from_x0` and `remembers` is listed in `oracles.default`.
+    An implementation is written for one agent. How a batch of agents is run is decided in `oracles.batching`.
     """
 
-    #: True if the result depends on x0; if not, agents need not send their x
+    #: True if the result depends on x0; if not, agents of `Droculo` send y alone by default, half the bytes of (x, y)
     starts_from_x0: ClassVar[bool] = True
-    #: True if a memory makes small tolerances and long steps cheap on a polytope
+    #: True if a memory makes small tolerances and long steps cheap on a polytope: the default `Scales` then take them
     remembers: ClassVar[bool] = False
 
     def init(self, domain: Set, x: Array) -> Memory:

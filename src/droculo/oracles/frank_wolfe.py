@@ -1,7 +1,6 @@
 """Two infeasible projections by Frank-Wolfe: the paper's, step by step, and one that needs fewer LOO calls."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -34,9 +33,7 @@ class PaperFrankWolfe(InfeasibleProjection):
         check_limit(self.limit)
 
     def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
-        eps = tolerance
-        y = within_radius(domain, y0)
-        start = square(x0 - y0)
+        eps, y, start = tolerance, within_radius(domain, y0), square(x0 - y0)
         gamma = 2 * eps / start
         cap = jnp.minimum(lemma_bound(domain, x0, y0, eps), self.limit)
 
@@ -48,8 +45,7 @@ class PaperFrankWolfe(InfeasibleProjection):
             y = jnp.where(separated & ~near, s.y - gamma * (s.y - s.x), s.y)
             return _advanced(s, x, y, dist, near, cap)
 
-        out = _run(body, x0, y, start <= 3 * eps)
-        return Projection(out.x, out.y, out.calls, square(out.x - out.y) <= 3 * eps, memory)
+        return _run(body, x0, y, start <= 3 * eps, eps, memory)
 
 
 class FrankWolfe(InfeasibleProjection):
@@ -73,9 +69,7 @@ class FrankWolfe(InfeasibleProjection):
         check_limit(self.limit)
 
     def project(self, domain: Set, x0: Array, y0: Array, tolerance: Array, memory: Memory) -> Projection:
-        eps = tolerance
-        y = within_radius(domain, y0)
-        x = x0
+        eps, x, y = tolerance, x0, within_radius(domain, y0)
         if domain.has_fast_contains:
             foot, rounding = foot_on_hull(domain, y)
             inside = domain.contains(foot, rounding)
@@ -91,8 +85,7 @@ class FrankWolfe(InfeasibleProjection):
             y = jnp.where(separated, s.x + left * (s.y - s.x), s.y)
             return _advanced(s, x, y, dist, square(x - y) <= 3 * eps, cap)
 
-        out = _run(body, x, y, square(x - y) <= 3 * eps)
-        return Projection(out.x, out.y, out.calls, square(out.x - out.y) <= 3 * eps, memory)
+        return _run(body, x, y, square(x - y) <= 3 * eps, eps, memory)
 
 
 def check_limit(limit: int) -> None:
@@ -124,14 +117,13 @@ def _frank_wolfe(x: Array, v: Array, gap: Array) -> Array:
 
 
 def _advanced(s: _Loop, x: Array, y: Array, dist: Array, finished: Array, cap: Array) -> _Loop:
-    calls = s.calls + 1
     progress = square(x - y) < dist  # False for NaN too
-    return _Loop(x, y, calls, finished | ~progress | (calls >= cap))
+    return _Loop(x, y, s.calls + 1, finished | ~progress | (s.calls + 1 >= cap))
 
 
-def _run(body: object, x: Array, y: Array, done: Array) -> _Loop:
-    start = _Loop(x, y, jnp.zeros((), jnp.int32), done)
-    return jax.lax.while_loop(lambda s: ~s.done, body, start)  # type: ignore[arg-type]
+def _run(body: Callable[[_Loop], _Loop], x: Array, y: Array, done: Array, eps: Array, memory: Memory) -> Projection:
+    out = jax.lax.while_loop(lambda s: ~s.done, body, _Loop(x, y, jnp.zeros((), jnp.int32), done))
+    return Projection(out.x, out.y, out.calls, square(out.x - out.y) <= 3 * eps, memory)
 
 
 def square(v: Array) -> Array:

@@ -5,8 +5,6 @@ gram[i, j] = <p_i, p_j> + unit and target[i] = <p_i, y> (up to a constant). (P. 
 polytope, Mathematical Programming 11, 1976.)
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import equinox as eqx

@@ -5,6 +5,7 @@ Planted problems are affine in such weights, so their mean over rounds and agent
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Self
 
 import equinox as eqx
 import jax
@@ -55,9 +56,7 @@ class Constant(Adversary):
     def lowest(self) -> Vector:
         return self.values
 
-    @property
-    def highest(self) -> Vector:
-        return self.values
+    highest = lowest
 
     def at(self, agent: Array, t: Array) -> Array:
         return jnp.asarray(self.values)[agent]
@@ -106,9 +105,7 @@ class PeriodicWeights(Adversary):
             raise ValueError("the four tables of PeriodicWeights must have one shape (agents, entries).")
 
     @classmethod
-    def random(
-        cls, agents: int, entries: int, *, low: float, high: float, swing: float, seed: int
-    ) -> "PeriodicWeights":
+    def random(cls, agents: int, entries: int, *, low: float, high: float, swing: float, seed: int) -> Self:
         """Base weights uniform on [low, high], each swinging by up to `swing` at its own pace."""
         rng = np.random.default_rng(seed)
         shape = (agents, entries)
@@ -157,7 +154,7 @@ class Switching(Adversary):
         self.every, self.opening = np.asarray(every, np.int64), int(opening)
 
     @classmethod
-    def against_a_follower(cls, first: ArrayLike, second: ArrayLike, *, every: int) -> "Switching":
+    def against_a_follower(cls, first: ArrayLike, second: ArrayLike, *, every: int) -> Self:
         """Two tables in turn, opened by a phase that leans to the first by half as much: the leading table is always about to lose.
 
         At the end of every phase the table just played leads, both in sum (by half a phase) and in the last phase; then
@@ -240,3 +237,8 @@ def _table(values: ArrayLike) -> Vector:
     if table.ndim != 2 or table.size == 0 or not np.all(np.isfinite(table)):
         raise ValueError(f"weights are a finite table (agents, entries); got shape {table.shape}.")
     return table
+
+
+def need_nonnegative(weights: Adversary, what: str = "the weights must be") -> None:
+    if np.any(weights.lowest < 0):
+        raise ValueError(f"{what} non-negative; got {float(weights.lowest.min()):g}.")

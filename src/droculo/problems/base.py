@@ -1,4 +1,4 @@
-"""The adversary: f(agent, t, x) as a pure function, with its set, its class and its sizes."""
+"""The adversary: f(agent, t, x) as a pure function, with its set, its class and its sizes; planted ones know the best point."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -6,11 +6,14 @@ from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
 from droculo.linearizations import Bounds, Linearization, Setting
+from droculo.precision import double
+from droculo.problems.adversaries import Adversary
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 
@@ -86,3 +89,52 @@ class Problem(eqx.Module):
     def setting(self) -> Setting:
         """What an agent is told beforehand."""
         return Setting(self.set, self.linearization, self.bounds)
+
+
+class Posed(Problem):
+    """A problem that holds what it declares."""
+
+    set: Set
+    linearization: Linearization
+    bounds: Bounds
+    agents: int | None = eqx.field(static=True)
+
+
+class Planted(Problem):
+    """f_{t,i} = reward(w_{t,i}, x), affine in w: the mean of f over rounds and agents is f of the mean weights.
+
+    So the best fixed point in hindsight is `best(mean weights)`, exactly, whatever the adversary does.
+    """
+
+    weights: Adversary
+    set: Set
+    linearization: Linearization
+    bounds: Bounds
+
+    @property
+    def agents(self) -> int:
+        return self.weights.agents
+
+    @abstractmethod
+    def best(self, weights: Vector) -> Vector:
+        """The maximiser over K for the given weights."""
+
+    @abstractmethod
+    def reward(self, weights: Array, x: Array) -> Array:
+        """f for the given weights, affine in them."""
+
+    def value(self, agent: Array, t: Array, x: Array) -> Array:
+        return self.reward(self.weights.at(agent, t), x)
+
+    def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator:
+        return self.comparators([horizon], agents)[0]
+
+    def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator]:  # type: ignore[override]
+        found = []
+        for horizon, total in zip(horizons, self.weights.totals(horizons, agents), strict=True):
+            mean = total / horizon
+            point = self.best(mean)
+            with double():
+                earned = horizon * float(self.reward(jnp.asarray(mean), jnp.asarray(point)))
+            found.append(Comparator.exact(point, earned))
+        return found

@@ -1,7 +1,5 @@
 """Problems from a user-defined function: one written in JAX, or a black box on the host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +7,12 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
 from droculo.linearizations import Bounds, Linearization
-from droculo.problems.base import Problem
+from droculo.problems.base import Posed
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
-from droculo.sets.host import answer_rows, ask
+from droculo.sets.host import ask
 
 Objective = Callable[[Array, Array, Array], Any]
 #: numbers of agents and rounds travel to the host as multiples of this and a rest
@@ -24,13 +21,9 @@ HALF = 4096
 Measured = Callable[[int, int, Vector], Any]
 
 
-class FromFunction(Problem):
+class FromFunction(Posed):
     """f(agent, t, x), written in JAX. Make it with `from_function`."""
 
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
-    agents: int | None = eqx.field(static=True)
     function: Objective = eqx.field(static=True)
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
@@ -57,18 +50,13 @@ def from_function(
     >>> problem.agents is None
     True
     """
-    return FromFunction(
-        set, linearization, Bounds(gradient_bound, value_bound, smoothness=smoothness), agents, function
-    )
+    bounds = Bounds(gradient_bound, value_bound, smoothness=smoothness)
+    return FromFunction(set, linearization, bounds, agents, function)
 
 
-class BlackBox(Problem):
+class BlackBox(Posed):
     """f(agent, t, x) known only by calling it. Make it with `from_black_box`."""
 
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
-    agents: int | None = eqx.field(static=True)
     function: Measured = eqx.field(static=True)
     slope: Measured | None = eqx.field(static=True)
 
@@ -95,13 +83,9 @@ class BlackBox(Problem):
                 raise ValueError(f"the black box must answer with {length} number(s); got shape {reply.shape}.")
             return reply.reshape(length)
 
-        def answer(received: Array) -> NDArray:
-            return answer_rows(one, received)
-
         # In halves: float32 has no room for every whole number beyond 2^24.
         halves = jnp.stack([agent // HALF, agent % HALF, t // HALF, t % HALF])
-        sent = jnp.concatenate([halves.astype(x.dtype), x])
-        return ask(answer, sent, length)
+        return ask(one, jnp.concatenate([halves.astype(x.dtype), x]), length)
 
 
 def from_black_box(

@@ -1,7 +1,7 @@
 """Set functions, extended to fractional points: exactly, by a table of all subsets, or sampled with a stated error."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,79 +18,6 @@ SetFunction = Callable[[Mask], Any]
 MOST_MEMBERS = 16
 
 
-class MultilinearExtension(eqx.Module):
-    """F(x) = sum over subsets S of f(S) prod_{i in S} x_i prod_{i not in S} (1 - x_i): the mean of f over random sets.
-
-    `set_function` gets a boolean NumPy mask and returns a number; it is called once for each of the 2^n subsets, n at
-    most 16. F costs O(2^n). A NumPy vector gets a NumPy answer; JAX differentiates and batches F (`jax.grad(F)`,
-    `jax.vmap(F)`), and compiles functions that use it (`equinox.filter_jit(F)`). For larger n there is
-    `MultilinearExtension.sampled`.
-
-    (Calinescu, Chekuri, Pal and Vondrak, SIAM J. Comput. 2011.)
-
-    >>> pair = MultilinearExtension(lambda chosen: float(chosen.any()), 2)
-    >>> float(pair([0.5, 0.5])), pair.gradient([0.5, 0.0]).tolist()
-    (0.75, [1.0, 0.5])
-    """
-
-    table: Vector  # (2^n,): f of the subset whose members are the ones of the index, coordinate 0 first
-
-    def __init__(self, set_function: SetFunction, n: int):
-        if not (int(n) == n and 1 <= n <= MOST_MEMBERS):
-            raise ValueError(
-                f"a table of all subsets needs 1 to {MOST_MEMBERS} members; got {n}. For more, use "
-                "MultilinearExtension.sampled, or write the formula yourself."
-            )
-        self.table = np.array([_number(set_function, mask) for mask in all_masks(int(n))])
-
-    @classmethod
-    def from_table(cls, table: ArrayLike) -> "MultilinearExtension":
-        """From f of all subsets, in the order of `all_masks`."""
-        values = np.asarray(table, np.float64)
-        if values.ndim != 1 or values.size < 2 or values.size & (values.size - 1):
-            raise ValueError(f"a table holds f of all 2^n subsets, n at least 1; got shape {values.shape}.")
-        following = iter(values)
-        return cls(lambda _: next(following), values.size.bit_length() - 1)
-
-    @staticmethod
-    def sampled(
-        set_function: SetFunction,
-        n: int,
-        *,
-        samples: int,
-        bound: float,
-        signed: bool = False,
-        confidence: float = 0.99,
-    ) -> "SampledExtension":
-        """F estimated from random sets, for any n. 0 <= f <= bound, or |f| <= bound where `signed`."""
-        return SampledExtension(set_function, n, samples=samples, bound=bound, signed=signed, confidence=confidence)
-
-    @property
-    def n(self) -> int:
-        return int(self.table.shape[0]).bit_length() - 1
-
-    def of(self, chosen: ArrayLike) -> float:
-        """f of a set, by its mask."""
-        mask = np.asarray(chosen)
-        if mask.shape != (self.n,) or mask.dtype != bool:
-            raise ValueError(f"a set is a boolean mask of {self.n}; got {mask.dtype} of shape {mask.shape}.")
-        return float(self.table[int(mask @ (1 << np.arange(self.n)[::-1]))])
-
-    def __call__(self, x: Any) -> Any:
-        return contract(self.table, self._point(x))
-
-    def gradient(self, x: Any) -> Any:
-        """dF/dx_i = E[f(R with i) - f(R without i)], R the random set."""
-        point = self._point(x)
-        return (jnp if isinstance(point, jax.Array) else np).concatenate(slopes(self.table, point))
-
-    def _point(self, x: Any) -> Any:
-        point = x if isinstance(x, jax.Array) else np.asarray(x, np.float64)
-        if point.shape != (self.n,):
-            raise ValueError(f"x must be a vector with {self.n} coordinates; got shape {point.shape}.")
-        return point
-
-
 class Estimate(NamedTuple):
     """A number (or vector), and by how much it (each of its entries) is off at most, at the stated confidence."""
 
@@ -101,7 +28,7 @@ class Estimate(NamedTuple):
 class SampledExtension:
     """F(x) = E f(R), estimated on the host from sets R drawn with the probabilities x. Make it with `sampled`.
 
-    The error is Hoeffding's, at the given confidence: (width of f's range) sqrt(log(2/(1 - confidence))/(2 samples)).
+    0 <= f <= bound, or |f| <= bound where `signed`. The error is Hoeffding's, at the given confidence: (width of f's range) sqrt(log(2/(1 - confidence))/(2 samples)).
     For the gradient it holds for all n entries at once (the logarithm gets a factor n). Both estimates are unbiased.
 
     >>> rough = MultilinearExtension.sampled(lambda chosen: float(chosen.any()), 30, samples=2000, bound=1.0)
@@ -111,7 +38,14 @@ class SampledExtension:
     """
 
     def __init__(
-        self, set_function: SetFunction, n: int, *, samples: int, bound: float, signed: bool, confidence: float
+        self,
+        set_function: SetFunction,
+        n: int,
+        *,
+        samples: int,
+        bound: float,
+        signed: bool = False,
+        confidence: float = 0.99,
     ):
         for name, number in (("n", n), ("samples", samples)):
             if not (int(number) == number and number >= 1):
@@ -158,6 +92,69 @@ class SampledExtension:
 
     def _error(self, width: float, entries: int) -> float:
         return width * float(np.sqrt(np.log(2 * entries / (1 - self.confidence)) / (2 * self.samples)))
+
+
+class MultilinearExtension(eqx.Module):
+    """F(x) = sum over subsets S of f(S) prod_{i in S} x_i prod_{i not in S} (1 - x_i): the mean of f over random sets.
+
+    `set_function` gets a boolean NumPy mask and returns a number; it is called once for each of the 2^n subsets, n at
+    most 16. F costs O(2^n). A NumPy vector gets a NumPy answer; JAX differentiates and batches F (`jax.grad(F)`,
+    `jax.vmap(F)`), and compiles functions that use it (`equinox.filter_jit(F)`). For larger n there is
+    `MultilinearExtension.sampled`.
+
+    (Calinescu, Chekuri, Pal and Vondrak, SIAM J. Comput. 2011.)
+
+    >>> pair = MultilinearExtension(lambda chosen: float(chosen.any()), 2)
+    >>> float(pair([0.5, 0.5])), pair.gradient([0.5, 0.0]).tolist()
+    (0.75, [1.0, 0.5])
+    """
+
+    #: F estimated from random sets, for any n
+    sampled: ClassVar = SampledExtension
+
+    table: Vector  # (2^n,): f of the subset whose members are the ones of the index, coordinate 0 first
+
+    def __init__(self, set_function: SetFunction, n: int):
+        if not (int(n) == n and 1 <= n <= MOST_MEMBERS):
+            raise ValueError(
+                f"a table of all subsets needs 1 to {MOST_MEMBERS} members; got {n}. For more, use "
+                "MultilinearExtension.sampled, or write the formula yourself."
+            )
+        self.table = np.array([_number(set_function, mask) for mask in all_masks(int(n))])
+
+    @classmethod
+    def from_table(cls, table: ArrayLike) -> "MultilinearExtension":
+        """From f of all subsets, in the order of `all_masks`."""
+        values = np.asarray(table, np.float64)
+        if values.ndim != 1 or values.size < 2 or values.size & (values.size - 1):
+            raise ValueError(f"a table holds f of all 2^n subsets, n at least 1; got shape {values.shape}.")
+        following = iter(values)
+        return cls(lambda _: next(following), values.size.bit_length() - 1)
+
+    @property
+    def n(self) -> int:
+        return int(self.table.shape[0]).bit_length() - 1
+
+    def of(self, chosen: ArrayLike) -> float:
+        """f of a set, by its mask."""
+        mask = np.asarray(chosen)
+        if mask.shape != (self.n,) or mask.dtype != bool:
+            raise ValueError(f"a set is a boolean mask of {self.n}; got {mask.dtype} of shape {mask.shape}.")
+        return float(self.table[int(mask @ (1 << np.arange(self.n)[::-1]))])
+
+    def __call__(self, x: Any) -> Any:
+        return contract(self.table, self._point(x))
+
+    def gradient(self, x: Any) -> Any:
+        """dF/dx_i = E[f(R with i) - f(R without i)], R the random set."""
+        point = self._point(x)
+        return (jnp if isinstance(point, jax.Array) else np).concatenate(slopes(self.table, point))
+
+    def _point(self, x: Any) -> Any:
+        point = x if isinstance(x, jax.Array) else np.asarray(x, np.float64)
+        if point.shape != (self.n,):
+            raise ValueError(f"x must be a vector with {self.n} coordinates; got shape {point.shape}.")
+        return point
 
 
 def all_masks(n: int) -> Mask:

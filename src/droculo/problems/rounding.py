@@ -42,22 +42,9 @@ def pipage(extension: Callable[[Vector], Any], set: Set, x: ArrayLike) -> Mask:
             if len(loose) < 2:
                 break
             i, j = loose[:2]
-            ends = []
-            for up, down in ((i, j), (j, i)):
-                end = point.copy()
-                # One of both is set, not computed: whole for sure.
-                if 1 - point[up] <= point[down]:
-                    end[up], end[down] = 1.0, point[down] - (1 - point[up])
-                else:
-                    end[up], end[down] = point[up] + point[down], 0.0
-                ends.append(end)
-            point = better(ends)
+            point = better([_with(point, [i, j], pair) for pair in _ends(point[i], point[j])])
         if len(loose) == 1:
-            ends = []
-            for whole in (0.0, 1.0):
-                end = point.copy()
-                end[loose[0]] = whole
-                ends.append(end)
+            ends = [_with(point, loose, whole) for whole in (0.0, 1.0)]
             number = int(np.sum(point[members] == 1))
             # Below a whole capacity there is room for one more, always; only bases leave no choice.
             choice = ends[:1] if number >= capacity else ends[1:] if matroid.bases else ends
@@ -107,10 +94,21 @@ def _one_step(a: Vector, b: Vector, uniform: Vector) -> tuple[Vector, Vector]:
     up, down = np.minimum(1 - a, b), np.minimum(a, 1 - b)
     length = up + down
     rises = uniform * length < down  # up with probability down/length; where both are whole, nothing moves
+    (a_up, b_up), (a_down, b_down) = _ends(a, b)
+    return np.where(rises, a_up, a_down), np.where(rises, b_up, b_down)
+
+
+def _ends(a: Any, b: Any) -> tuple[tuple[Vector, Vector], tuple[Vector, Vector]]:
+    """(a, b) moved up and down along (1, -1). The one that gets whole is set, not computed: whole for sure."""
     full, empty = 1 - a <= b, a <= 1 - b
-    after_up = np.where(full, 1.0, a + b), np.where(full, b - (1 - a), 0.0)
-    after_down = np.where(empty, 0.0, a - (1 - b)), np.where(empty, a + b, 1.0)
-    return np.where(rises, after_up[0], after_down[0]), np.where(rises, after_up[1], after_down[1])
+    up = np.where(full, 1.0, a + b), np.where(full, b - (1 - a), 0.0)
+    return up, (np.where(empty, 0.0, a - (1 - b)), np.where(empty, a + b, 1.0))
+
+
+def _with(point: Vector, places: Any, values: Any) -> Vector:
+    changed = point.copy()
+    changed[places] = values
+    return changed
 
 
 def whole_partition(set: Set, function: str) -> PartitionMatroid:

@@ -51,10 +51,8 @@ class _DoublyCentred(Subspace):
 class Birkhoff(HostSet):
     """Doubly stochastic n x n matrices, flattened row by row: the hull of the permutation matrices."""
 
-    host: Host = eqx.field(static=True)
     n: int = eqx.field(static=True)
     geometry: Geometry
-
     has_fast_contains: ClassVar[bool] = True
 
     def __init__(self, n: int):
@@ -62,16 +60,11 @@ class Birkhoff(HostSet):
             raise ValueError(f"Birkhoff needs n >= 2; got {n}: there is only one 1 x 1 doubly stochastic matrix.")
         self.n = n
         self.host = _Assignment(n)
+        space, radius, middle = _DoublyCentred(n, (n - 1) ** 2), float(np.sqrt(n)), 1.0 / n
+        # The faces are x_ij = 0, and the unit matrix E_ij has norm 1 - 1/n once centred: (1/n) / (1 - 1/n).
+        inner = 1.0 / (n - 1)
         self.geometry = Geometry(
-            dim=n * n,
-            radius=float(np.sqrt(n)),
-            subspace=_DoublyCentred(n, (n - 1) ** 2),
-            center=1.0 / n,
-            # The faces are x_ij = 0, and the unit matrix E_ij has norm 1 - 1/n once centred: (1/n) / (1 - 1/n).
-            inner_radius=1.0 / (n - 1),
-            anchor=1.0 / n,
-            contains_origin=False,
-            down_closed=False,
+            dim=n * n, radius=radius, subspace=space, center=middle, inner_radius=inner, anchor=middle
         )
 
     def vertex(self, direction: Array) -> Vertex:
@@ -118,7 +111,6 @@ class SpanningTrees(HostSet):
     more than 14 vertices; otherwise pass `inner_radius` (and optionally `center`).
     """
 
-    host: Host = eqx.field(static=True)
     edges: tuple[Edge, ...] = eqx.field(static=True)
     nodes: int = eqx.field(static=True)
     geometry: Geometry
@@ -141,22 +133,14 @@ class SpanningTrees(HostSet):
             )
         blocks = _blocks(graph, {edge: i for i, edge in enumerate(self.edges)})
         sizes = np.bincount(blocks)
-        subspace = ZeroSums(blocks, sizes > 1)
         if center is None:
             center = _resistances(ends, len(number))
             if inner_radius is None:
                 inner_radius = _tree_radius(np.array(ends), blocks, center)
         self.host = _Kruskal(ends, len(number))
         self.nodes = len(number)
-        self.geometry = Geometry(
-            dim=len(ends),
-            radius=float(np.sqrt(len(number) - 1)),
-            subspace=subspace,
-            center=center,
-            inner_radius=inner_radius,
-            contains_origin=False,
-            down_closed=False,
-        )
+        space, radius = ZeroSums(blocks, sizes > 1), float(np.sqrt(self.nodes - 1))
+        self.geometry = Geometry(dim=len(ends), radius=radius, subspace=space, center=center, inner_radius=inner_radius)
 
     def vertex(self, direction: Array) -> Vertex:
         return Indices.of(self.argmax(direction), self.nodes - 1)

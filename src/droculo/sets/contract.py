@@ -77,6 +77,7 @@ class Set(eqx.Module):
 
     def _cut(self, x: Array, normal: Array, near: bool | Array = False) -> Cut:
         """The answer of `separate`, where `normal` separates x from K unless K contains x or is `near`."""
+        x, normal = jnp.asarray(x), jnp.asarray(normal)
         inside = self.contains(x, self.rounding(x)) | near
         unknown = jnp.where(jnp.all(jnp.isfinite(x)), 0, jnp.nan)  # a diverged run must stay visible
         return Cut(inside, (jnp.where(inside, 0, normal) + unknown).astype(x.dtype))
@@ -113,10 +114,7 @@ class Set(eqx.Module):
 
     @property
     def least_element(self) -> Vector | None:
-        """o: the least element of K (every point of K lies above it), or None where there is none.
-
-        It is 0 for a set of the positive orthant that contains the origin, and its image for a shrunk one.
-        """
+        """o: the least element of K (every point of K lies above it), or None where there is none."""
         return self.geometry.least_element
 
     @property

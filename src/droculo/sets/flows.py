@@ -17,9 +17,6 @@ from droculo.sets.vertices import Indices, Vertex
 
 Edge = tuple[Hashable, Hashable]
 
-#: Up to this many vertices in a block, all 2^n vertex subsets are listed to find the inner radius.
-LISTED_UP_TO = 14
-
 
 class _LongestPath(Host):
     """The heaviest path from node 0 to the last node in topological order; ties go to the earlier edge."""
@@ -51,13 +48,11 @@ class Flows(HostSet):
     source to sink. The center is the average over all paths; the only faces are x_e = 0.
     """
 
-    host: Host = eqx.field(static=True)
     edges: tuple[Edge, ...] = eqx.field(static=True)
     longest: int = eqx.field(static=True)  # the number of edges of a longest path
     balance: Vector  # one row per node: outflow minus inflow
     supply: Vector
     geometry: Geometry
-
     has_fast_contains: ClassVar[bool] = True
 
     def __init__(self, graph: nx.DiGraph, source: Hashable, sink: Hashable):
@@ -82,15 +77,8 @@ class Flows(HostSet):
         self.longest = int(self.host.solve(np.ones(len(ends))).sum())
         reach = np.linalg.norm(space.basis, axis=1)  # |P e_e|: the change of x_e per unit of movement
         moving = reach > 1e-9
-        self.geometry = Geometry(
-            dim=len(ends),
-            radius=float(np.sqrt(self.longest)),
-            subspace=space,
-            center=center,
-            inner_radius=float(np.min(center[moving] / reach[moving])),
-            contains_origin=False,
-            down_closed=False,
-        )
+        radius, inner = float(np.sqrt(self.longest)), float(np.min(center[moving] / reach[moving]))
+        self.geometry = Geometry(dim=len(ends), radius=radius, subspace=space, center=center, inner_radius=inner)
 
     def vertex(self, direction: Array) -> Vertex:
         return Indices.of(self.argmax(direction), self.longest)

@@ -131,8 +131,8 @@ class Geometry(eqx.Module):
         inner_radius: float | None,
         anchor: ArrayLike | None = None,
         least_element: ArrayLike | None = None,
-        contains_origin: bool,
-        down_closed: bool,
+        contains_origin: bool = False,
+        down_closed: bool = False,
         curved: bool = False,
     ):
         def vector(value: ArrayLike | None) -> Vector | None:

@@ -1,19 +1,13 @@
 """Hulls of listed points."""
 
-from __future__ import annotations
-
-from typing import ClassVar
-
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import scipy
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.sets.contract import Set
 from droculo.sets.geometry import Full, Geometry, Span, Vector, check_ball
-from droculo.sets.host import Host, ask_holds
+from droculo.sets.host import Host, HostSet
 from droculo.sets.search import least_sup_norm_by
 
 #: Faces are listed up to this affine dimension; their number grows so fast that the number of points is limited too.
@@ -32,7 +26,7 @@ class _Points(Host):
         return self.points[np.argmax(self.points @ direction)]
 
 
-class Hull(Set):
+class Hull(HostSet):
     """The convex hull of the rows of `points`.
 
     Its inner ball is computed from its faces if the affine dimension is at most 6 (and the points are not
@@ -41,10 +35,7 @@ class Hull(Set):
     """
 
     points: Vector
-    host: Host = eqx.field(static=True)
     geometry: Geometry
-
-    has_fast_contains: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -99,9 +90,6 @@ class Hull(Set):
     def argmax(self, direction: Array) -> Array:
         points = jnp.asarray(self.points, direction.dtype)
         return points[jnp.argmax(points @ direction)]
-
-    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        return ask_holds(self.host, x, tolerance)
 
 
 def _verify_down_closed(host: Host, points: Vector, rounding: float) -> None:

@@ -1,7 +1,6 @@
-"""Facts about {x : M x <= h} by linear programs: its affine hull, its inner ball, its point of least sup-norm."""
+"""Programs over {x : M x <= h}: linear ones for its affine hull, inner ball and point of least sup-norm, and the nearest point."""
 
-from __future__ import annotations
-
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.sets.geometry import Vector
 
+#: Allowed violations relative to the polytope's size; the looser ones are tried if a tighter one is not reached.
+TOLERANCES = (1e-11, 1e-9, 1e-7)
+
+#: DAQP's marks for an equality row and for a missing bound.
+EQUALITY, NONE = 5, 1e30
 #: The factor by which a set is scaled up to find inequalities that are loose somewhere; widths far below 1/STRETCH count as 0.
 STRETCH = 1e6
 
@@ -28,14 +32,10 @@ def tight_rows(matrix: Vector, limits: Vector, equal: NDArray[np.bool_]) -> NDAr
             f"the polytope is empty: no point meets its {int(np.sum(~equal)) - 2 * dim} inequalities, "
             f"{int(np.sum(equal))} equalities and bounds together. Check the signs of A and b, and lower <= upper."
         )
-    blocks = [
-        scipy.sparse.csr_array(rows[~equal]),
-        scipy.sparse.csr_array(-goals[~equal][:, None]),
-        scipy.sparse.eye_array(len(loose)),
-    ]
+    cone = scipy.sparse.csr_array(np.column_stack([rows[~equal], -goals[~equal]]))
     found = _solve(
         np.concatenate([np.zeros(dim + 1), -np.ones(len(loose))]),
-        scipy.sparse.hstack(blocks, format="csr"),
+        scipy.sparse.hstack([cone, scipy.sparse.eye_array(len(loose))], format="csr"),
         np.zeros(len(loose)),
         np.hstack([rows[equal], -goals[equal][:, None], np.zeros((int(equal.sum()), len(loose)))]),
         np.zeros(int(equal.sum())),
@@ -122,3 +122,58 @@ def _unsolved(what: str) -> RuntimeError:
         f"HiGHS did not find {what} for the polytope: its numbers are too far apart in size, or it is too thin. "
         "Rescale the coordinates, or turn nearly tied inequalities into equalities (A_eq, b_eq)."
     )
+
+
+class QuadraticProgram:
+    """min |x - y|^2 over {x : row_lower <= M x <= row_upper, lower <= x <= upper}, for many y.
+
+    The solver is the dual active-set method DAQP. Every solve starts from y itself with no active constraint, so that
+    the answer depends on y alone: the same y gives the same point bit for bit, whatever was solved before. It is
+    compared and hashed by identity, so it can be static.
+
+    `size` is the polytope's radius: the solver sees everything divided by it, as its tolerances are absolute.
+
+    >>> total = QuadraticProgram(np.ones((1, 2)), np.array([-np.inf]), np.ones(1), np.zeros(2), np.ones(2), 1.0)
+    >>> total.nearest(np.array([1.0, 0.5])).tolist()
+    [0.75, 0.25]
+    """
+
+    def __init__(self, matrix: Vector, row_lower: Vector, row_upper: Vector, lower: Vector, upper: Vector, size: float):
+        self.size = size
+        self.matrix = np.ascontiguousarray(matrix)
+        self.lower, self.upper = lower, upper
+        below = np.concatenate([lower, row_lower]) / self.size
+        self._below = np.where(np.isfinite(below), below, -NONE)
+        self._above = np.concatenate([upper, row_upper]) / self.size
+        self._kinds = np.where(below == self._above, EQUALITY, 0).astype(np.int32)
+        self._kinds[: len(lower)] = 0
+        self._identity = np.eye(len(lower))
+
+    @staticmethod
+    def require() -> Any:
+        """The solver, or an error that says how to get it."""
+        try:
+            return import_module("daqp")
+        except ImportError as error:
+            raise ImportError(
+                'the projection onto a Polytope is a quadratic program, which the package daqp solves: pip install "droculo[qp]"'
+            ) from error
+
+    def nearest(self, y: Vector) -> Vector:
+        """The point nearest to y; NaN where y has NaN or infinity, as from the other solvers on the host."""
+        if not np.all(np.isfinite(y)):
+            return np.full_like(self.lower, np.nan)
+        solve = self.require().solve
+        goal = np.asarray(y, np.float64) / self.size
+        far = max(1.0, float(np.abs(goal).max()))  # accuracy is limited by the rounding of y
+        for tolerance in TOLERANCES:
+            x, _, flag, _ = solve(
+                self._identity, -goal, self.matrix, self._above, self._below, self._kinds.copy(),
+                primal_tol=tolerance * far, dual_tol=1e-12,
+            )  # fmt: skip
+            if flag > 0:
+                return np.clip(np.asarray(x) * self.size, self.lower, self.upper)
+        raise RuntimeError(
+            f"DAQP could not find the point of the polytope nearest to y = {y.tolist()}: it ends with flag {flag}. "
+            "Check the scaling of A, b and the bounds."
+        )

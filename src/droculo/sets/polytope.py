@@ -1,7 +1,5 @@
 """Polytopes given by linear inequalities; the oracle is the simplex method on the host."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -14,13 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.sets.contract import Cut
 from droculo.sets.geometry import Full, Geometry, Span, Subspace, Vector
 from droculo.sets.host import Host, HostSet, ask
-from droculo.sets.inequalities import inner_ball, least_max, tight_rows
+from droculo.sets.inequalities import QuadraticProgram, inner_ball, least_max, tight_rows
 from droculo.sets.projections import most_violated
-from droculo.sets.quadratic_program import QuadraticProgram
 
-_SHARP, _USUAL = (
-    {f"{side}_feasibility_tolerance": tolerance for side in ("primal", "dual")} for tolerance in (1e-9, 1e-7)
-)
+_SIDES = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+_SHARP, _USUAL = dict.fromkeys(_SIDES, 1e-9), dict.fromkeys(_SIDES, 1e-7)
 OPTIONS: dict[str, Any] = {"output_flag": False, "presolve": "off", "solver": "simplex", "threads": 1, **_SHARP}
 #: tried in this order if a solve is not optimal: other code may have started HiGHS with another number of threads; the
 #: stored basis may be misleading; a reduced cost may stay slightly above 1e-9, because the numbers allow no better
@@ -57,20 +53,18 @@ class _Simplex(Host):
     def _run(self) -> None:
         """Solve; if HiGHS does not report "optimal", solve again from scratch with each of `REMEDIES`."""
         self._model.run()
-        if not self._is_solved():
-            try:
-                self._try_again()
-            finally:
-                self._choose(OPTIONS)
-
-    def _try_again(self) -> None:
-        for remedy in REMEDIES:
-            self._choose(OPTIONS | remedy)
-            self._model.clearSolver()
-            self._model.run()
-            if self._is_solved():
-                return
-        said = self._model.modelStatusToString(self._model.getModelStatus())
+        if self._is_solved():
+            return
+        try:
+            for remedy in REMEDIES:
+                self._choose(OPTIONS | remedy)
+                self._model.clearSolver()
+                self._model.run()
+                if self._is_solved():
+                    return
+            said = self._model.modelStatusToString(self._model.getModelStatus())
+        finally:
+            self._choose(OPTIONS)
         raise RuntimeError(
             f"HiGHS could not maximise a linear function over the polytope: it says {said!r}. Check the scaling of A, b and "
             "the bounds."
@@ -125,10 +119,8 @@ class Polytope(HostSet):
     b_eq: Vector
     lower: Vector
     upper: Vector
-    host: Host = eqx.field(static=True)
     program: QuadraticProgram = eqx.field(static=True)
     geometry: Geometry
-
     has_fast_contains: ClassVar[bool] = True
 
     def __init__(
@@ -171,7 +163,7 @@ class Polytope(HostSet):
     def project(self, y: Array) -> Array:
         """The point of K nearest to y, by a quadratic program on the host. It needs the extra `droculo[qp]`."""
         self.program.require()  # raised here and not inside a callback, so that the user sees the error
-        return ask(self.program.answer, y, self.dim)
+        return ask(self.program.nearest, y, self.dim)
 
     def separate(self, x: Array) -> Cut:
         x = jnp.asarray(x)
@@ -180,9 +172,8 @@ class Polytope(HostSet):
             return self._cut(x, most_violated(x, self.lower, self.upper))
         excess = rows @ x - jnp.concatenate([self.b, self.b_eq, -self.b_eq])
         norms = _norms(rows)
-        distances = jnp.where(
-            norms > 0, excess / jnp.where(norms > 0, norms, 1), -jnp.inf
-        )  # a zero row is never violated
+        # A zero row is never violated.
+        distances = jnp.where(norms > 0, excess / jnp.where(norms > 0, norms, 1), -jnp.inf)
         worst = jnp.argmax(distances)
         return self._cut(x, most_violated(x, self.lower, self.upper, (distances[worst], rows[worst] / norms[worst])))
 
@@ -201,11 +192,8 @@ class Polytope(HostSet):
         least = np.where(np.abs(least) <= 1e-12, 0.0, least)
         has_zero = self._holds(np.zeros(dim), 1e-12)
         least_element = least if np.all(least >= 0) and self._holds(least, 1e-9) else None
-        if has_zero:
-            anchor = np.zeros(dim)
-        elif least_element is not None:
-            anchor = least_element
-        else:
+        anchor = np.zeros(dim) if has_zero else least_element
+        if anchor is None:
             anchor = np.clip(least_max(matrix, limits, equal), self.lower, self.upper)
         down = np.all(self.lower == 0) and np.all(self.A >= 0) and np.all(self.b >= 0) and not len(self.A_eq)
         return Geometry(

@@ -1,7 +1,5 @@
 """Projections that reduce to finding one multiplier, and the constraint that a point violates most."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,6 +87,7 @@ def most_violated(x: Array, lower: ArrayLike, upper: ArrayLike, *others: tuple[A
     >>> most_violated(jnp.array([0.5, -2.0]), 0.0, 1.0).tolist()
     [0.0, -1.0]
     """
+    x = jnp.asarray(x)
     beyond = jnp.maximum(x - upper, lower - x)
     axis = jnp.argmax(beyond)
     normal = jnp.where(jnp.arange(x.shape[0]) == axis, jnp.where(x > upper, 1, -1), 0).astype(x.dtype)

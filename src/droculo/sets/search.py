@@ -1,12 +1,9 @@
-"""Searches on the host that use only a set's linear oracle: a point of least sup-norm, and distances.
-
-They know nothing of `Set`, so that the contract can use them.
-"""
+"""Searches on the host that use only a set's linear oracle: a point of least sup-norm, and distances."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -17,6 +14,9 @@ import scipy
 from droculo.precision import double
 from droculo.sets.geometry import Vector
 
+if TYPE_CHECKING:
+    from droculo.sets.contract import Set
+
 HostOracle = Callable[[Vector], Vector]
 
 #: The searches stop with an error after this many vertices, plus some for every coordinate.
@@ -26,25 +26,12 @@ MOST_VERTICES = 1000
 SAME = 1e-14
 
 
-class SearchableSet(Protocol):
-    """What the searches need of a set."""
-
-    @property
-    def dim(self) -> int: ...
-
-    @property
-    def radius(self) -> Vector: ...
-
-    def argmax(self, direction: jax.Array) -> jax.Array:
-        """A point of the set that maximises <direction, .>."""
-
-
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _argmax(set_: SearchableSet, direction: jax.Array) -> jax.Array:
+def _argmax(set_: Set, direction: jax.Array) -> jax.Array:
     return set_.argmax(direction)
 
 
-def host_argmax(set_: SearchableSet, /) -> HostOracle:
+def host_argmax(set_: Set, /) -> HostOracle:
     """The oracle of `set_` as a function of NumPy vectors, in double precision."""
     host = getattr(set_, "host", None)
     if host is not None:  # the oracle runs on the host anyway: no round trip through compiled code
@@ -57,7 +44,7 @@ def host_argmax(set_: SearchableSet, /) -> HostOracle:
     return oracle
 
 
-def least_sup_norm(set_: SearchableSet, /, tolerance: float = 1e-9) -> Vector:
+def least_sup_norm(set_: Set, /, tolerance: float = 1e-9) -> Vector:
     """A point of K of least sup-norm, min max_i |x_i|, up to `tolerance` times the radius."""
     return least_sup_norm_by(host_argmax(set_), set_.dim, float(set_.radius), tolerance)
 
@@ -76,17 +63,14 @@ def least_sup_norm_by(oracle: HostOracle, dim: int, radius: float, tolerance: fl
         point, dual = _master(np.stack(vertices, axis=1))
         vertex = oracle(-dual) / scale
         # The relative gap is measured at the point itself: the LP solver's value is not exact enough.
-        if np.abs(point).max() - dual @ vertex <= tolerance or _known(vertex, vertices):
+        known = np.any(np.abs(np.stack(vertices) - vertex).max(axis=1) <= SAME)
+        if known or np.abs(point).max() - dual @ vertex <= tolerance:
             return point * scale
         vertices.append(vertex)
     raise RuntimeError(
         f"the search for a point of least sup-norm did not converge within {cap} vertices, to tolerance {tolerance}. "
         "Pass anchor=... when you make the set, or pass a larger tolerance."
     )
-
-
-def _known(vertex: Vector, vertices: list[Vector]) -> bool:
-    return bool(np.any(np.abs(np.stack(vertices) - vertex).max(axis=1) <= SAME))
 
 
 def _master(columns: Vector) -> tuple[Vector, Vector]:
@@ -113,7 +97,7 @@ def _master(columns: Vector) -> tuple[Vector, Vector]:
     return columns @ (weights / weights.sum()), dual / max(1.0, np.abs(dual).sum())
 
 
-def distance(set_: SearchableSet, x: Vector, /, tolerance: float = 1e-9) -> float:
+def distance(set_: Set, x: Vector, /, tolerance: float = 1e-9) -> float:
     """The Euclidean distance of x to K: not too small, and too large by at most `tolerance`."""
     return distance_by(host_argmax(set_), np.asarray(x, np.float64), tolerance)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -25,16 +26,16 @@ class Vertex(eqx.Module):
     """
 
     @abstractmethod
-    def inner(self, y: Array) -> Array:
-        """<vertex, y>."""
-
-    @abstractmethod
-    def add_to(self, x: Array, weight: Array | float) -> Array:
-        """x + weight * vertex."""
-
-    @abstractmethod
     def dense(self) -> Array:
         """All d coordinates."""
+
+    def inner(self, y: Array) -> Array:
+        """<vertex, y>."""
+        return jnp.dot(self.dense(), y).astype(y.dtype)
+
+    def add_to(self, x: Array, weight: Array | float) -> Array:
+        """x + weight * vertex."""
+        return (x + weight * self.dense()).astype(x.dtype)
 
 
 class Shared(eqx.Module):
@@ -69,12 +70,6 @@ class Dense(Vertex):
     """All coordinates: for vertices without structure, such as those of a general polytope."""
 
     point: Array
-
-    def inner(self, y: Array) -> Array:
-        return jnp.dot(self.point, y).astype(y.dtype)
-
-    def add_to(self, x: Array, weight: Array | float) -> Array:
-        return (x + weight * self.point).astype(x.dtype)
 
     def dense(self) -> Array:
         return self.point
@@ -119,9 +114,6 @@ class RankOne(Vertex):
         matrix = y.reshape(self.left.shape[0], self.right.shape[0])
         return (self.scale * (self.left @ matrix @ self.right)).astype(y.dtype)
 
-    def add_to(self, x: Array, weight: Array | float) -> Array:
-        return (x + weight * self.dense()).astype(x.dtype)
-
     def dense(self) -> Array:
         return (jnp.outer(self.left, self.right) * self.scale).ravel()
 
@@ -153,14 +145,14 @@ class Joined(Vertex):
     parts: tuple[Vertex, ...]
     ends: tuple[int, ...] = eqx.field(static=True)  # where all parts but the last end
 
+    def _pieces(self, x: Array) -> Iterator[tuple[Vertex, Array]]:
+        return zip(self.parts, jnp.split(x, self.ends), strict=True)
+
     def inner(self, y: Array) -> Array:
-        pieces = jnp.split(y, self.ends)
-        found = [part.inner(piece) for part, piece in zip(self.parts, pieces, strict=True)]
-        return jnp.sum(jnp.stack(found))
+        return jnp.sum(jnp.stack([part.inner(piece) for part, piece in self._pieces(y)]))
 
     def add_to(self, x: Array, weight: Array | float) -> Array:
-        pieces = jnp.split(x, self.ends)
-        return jnp.concatenate([part.add_to(piece, weight) for part, piece in zip(self.parts, pieces, strict=True)])
+        return jnp.concatenate([part.add_to(piece, weight) for part, piece in self._pieces(x)])
 
     def dense(self) -> Array:
         return jnp.concatenate([part.dense() for part in self.parts])

@@ -1,6 +1,6 @@
 """Sets made from sets: images, shrunk sets and products."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -56,9 +56,7 @@ class AffineImage(Set):
     def separate(self, x: Array) -> Cut:
         x = jnp.asarray(x)
         found = self.base.separate(((x - self.offset) / self.scale).astype(x.dtype))
-        return self._cut(
-            x, found.normal, found.inside
-        )  # a large offset costs digits, so that the base alone is too strict
+        return self._cut(x, found.normal, found.inside)  # a large offset costs digits: the base alone is too strict
 
     def _image_geometry(self) -> Geometry:
         known = self.base.geometry
@@ -67,20 +65,15 @@ class AffineImage(Set):
         least_element = None if known.least_element is None else self.scale * known.least_element + self.offset
         if least_element is not None and np.any(least_element < 0):
             least_element = None  # outside of the positive orthant, where monotone functions are defined
+        holds_zero = known.contains_origin
         if moved:
-            at_zero = -self.offset / self.scale
             with double():
-                holds_zero = bool(_contains(self.base, jnp.asarray(at_zero), 1e-12))
-        else:
-            holds_zero = known.contains_origin
-        if least_element is not None:
-            anchor = least_element  # every point lies above it, and it is not negative
-        elif not moved and known.anchor is not None:
+                holds_zero = bool(_contains(self.base, jnp.asarray(-self.offset / self.scale), 1e-12))
+        anchor = least_element  # every point lies above it, and it is not negative
+        if anchor is None and not moved and known.anchor is not None:
             anchor = self.scale * known.anchor
-        elif self._fixes(known):
+        elif anchor is None and self._fixes(known):
             anchor = known.anchor
-        else:
-            anchor = None
         return Geometry(
             dim=known.dim,
             radius=float(self.scale * known.radius + np.linalg.norm(self.offset)),
@@ -112,16 +105,13 @@ def translated(base: Set, offset: ArrayLike) -> AffineImage:
     return AffineImage(base, offset=offset)
 
 
-class Shrunk(Set):
+class Shrunk(AffineImage):
     """K_delta = (1 - delta/r) K + (delta/r) c: every point of it has a ball of radius delta around it in K.
 
     The ball is taken within the affine hull. `delta` must lie below the inner radius r.
     """
 
-    base: Set
     delta: Vector
-    image: AffineImage
-    geometry: Geometry
 
     def __init__(self, base: Set, delta: float):
         r = float(base.inner_radius)
@@ -131,29 +121,9 @@ class Shrunk(Set):
                 "Take a smaller delta, or pass a larger inscribed ball (center=, inner_radius=) with the set."
             )
         share = delta / r
-        self.base = base
+        super().__init__(base, 1 - share, share * base.center)
         self.delta = np.asarray(delta, np.float64)
-        self.image = AffineImage(base, 1 - share, share * base.center)
-        self.geometry = eqx.tree_at(lambda g: g.radius, self.image.geometry, base.radius)  # it lies in the base
-
-    @property
-    def has_fast_contains(self) -> bool:  # type: ignore[override]
-        return self.base.has_fast_contains
-
-    def argmax(self, direction: Array) -> Array:
-        return self.image.argmax(direction)
-
-    def vertex(self, direction: Array) -> Vertex:
-        return self.image.vertex(direction)
-
-    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        return self.image.contains(x, tolerance)
-
-    def project(self, y: Array) -> Array:
-        return self.image.project(y)
-
-    def separate(self, x: Array) -> Cut:
-        return self.image.separate(x)
+        self.geometry = eqx.tree_at(lambda g: g.radius, self.geometry, base.radius)  # it lies in the base
 
 
 class Product(Set):
@@ -194,26 +164,22 @@ class Product(Set):
     def has_fast_contains(self) -> bool:  # type: ignore[override]
         return all(p.has_fast_contains for p in self.parts)
 
+    def _pieces(self, x: Array) -> Iterator[tuple[Set, Array]]:
+        return zip(self.parts, jnp.split(jnp.asarray(x), self.ends), strict=True)
+
     def argmax(self, direction: Array) -> Array:
-        pieces = jnp.split(direction, self.ends)
-        return jnp.concatenate([p.argmax(piece) for p, piece in zip(self.parts, pieces, strict=True)])
+        return jnp.concatenate([part.argmax(piece) for part, piece in self._pieces(direction)])
 
     def vertex(self, direction: Array) -> Vertex:
-        pieces = jnp.split(direction, self.ends)
-        return Joined(tuple(p.vertex(piece) for p, piece in zip(self.parts, pieces, strict=True)), self.ends)
+        return Joined(tuple(part.vertex(piece) for part, piece in self._pieces(direction)), self.ends)
 
     def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        pieces = jnp.split(jnp.asarray(x), self.ends)
-        inside = [p.contains(piece, tolerance) for p, piece in zip(self.parts, pieces, strict=True)]
-        return jnp.all(jnp.stack(inside))
+        return jnp.all(jnp.stack([part.contains(piece, tolerance) for part, piece in self._pieces(x)]))
 
     def project(self, y: Array) -> Array:
-        pieces = jnp.split(jnp.asarray(y), self.ends)
-        return jnp.concatenate([p.project(piece) for p, piece in zip(self.parts, pieces, strict=True)])
+        return jnp.concatenate([part.project(piece) for part, piece in self._pieces(y)])
 
     def separate(self, x: Array) -> Cut:
-        pieces = jnp.split(jnp.asarray(x), self.ends)
-        inside, normals = zip(*(p.separate(piece) for p, piece in zip(self.parts, pieces, strict=True)), strict=True)
-        return Cut(
-            jnp.all(jnp.stack(inside)), jnp.concatenate(normals)
-        )  # parts that contain their piece have a zero normal
+        # Parts that contain their piece have a zero normal.
+        inside, normals = zip(*(part.separate(piece) for part, piece in self._pieces(x)), strict=True)
+        return Cut(jnp.all(jnp.stack(inside)), jnp.concatenate(normals))

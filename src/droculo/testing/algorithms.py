@@ -18,7 +18,7 @@ from droculo.networks import Fixed, Network, from_graph, from_matrix, ring, sing
 from droculo.oracles import batching
 from droculo.precision import double
 from droculo.problems import Problem
-from droculo.problems.wrapper import Wrapper
+from droculo.problems.wrappers import Wrapper
 from droculo.simulator import simulate
 from droculo.testing.counting import CallCounter, Calls, counting
 from droculo.testing.points import all_inside

@@ -9,10 +9,10 @@ from jax import Array
 from numpy.typing import NDArray
 
 from droculo.later import networkx as nx
-from droculo.linearizations import Bounds, Concave, Linearization, MonotoneGeneral, MonotoneOrigin
+from droculo.linearizations import Bounds, Concave, MonotoneGeneral, MonotoneOrigin
 from droculo.problems.applications.feeder_data import BARAN_WU, Feeder, Loads
-from droculo.problems.base import Problem
-from droculo.sets import Set, SpanningTrees, budget
+from droculo.problems.base import Posed
+from droculo.sets import SpanningTrees, budget
 from droculo.sets.geometry import Vector
 
 #: with more tie lines, the 2^ties corners that bound the gradient are not listed
@@ -65,7 +65,7 @@ class Drops(eqx.Module):
         return np.asarray(np.linalg.inv(np.eye(len(change)) + self.coupling * change) @ u, np.float64)
 
 
-class Switched(Problem):
+class Switched(Posed):
     """What a feeder saves by its switches: f(x) = E(reference) - E(x), in kW of loss in the wires.
 
     Lossless DistFlow (Baran and Wu 1989): line e has conductance c_e w_e(x), c_e = 1/r_e, w_e = low + (1 - low) x_e;
@@ -80,17 +80,13 @@ class Switched(Problem):
     deviations are uncorrelated, the mean over agents and many rounds is that of the saving under the true loads.
     """
 
-    drops: eqx.AbstractVar[Drops]
-    conductance: eqx.AbstractVar[Vector]  # c, (d,)
-    low: eqx.AbstractVar[Vector]
-    reference: eqx.AbstractVar[Vector]  # w in the reference state, (d,)
-
-    @property
-    def agents(self) -> int:
-        return int(self.drops.waves.shape[0])
+    drops: Drops
+    conductance: Vector  # c, (d,)
+    low: Vector
+    reference: Vector  # w in the reference state, (d,)
 
     def _change(self, x: Array) -> Array:
-        return self.conductance * (self.low + (1 - self.low) * x - self.reference)
+        return (x * (1 - self.low) + self.low - self.reference) * self.conductance
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         change, u = self._change(x), self.drops.before(agent, t)
@@ -98,7 +94,7 @@ class Switched(Problem):
 
     def gradient(self, agent: Array, t: Array, x: Array) -> Array:
         v = self.drops.after(self.drops.before(agent, t), self._change(x))
-        return (1 - self.low) * self.conductance * jnp.sum(v**2, axis=1)
+        return jnp.sum(v**2, axis=1) * ((1 - self.low) * self.conductance)
 
 
 class TieLines(Switched):
@@ -110,14 +106,6 @@ class TieLines(Switched):
     (5, 6)
     """
 
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
-    drops: Drops
-    conductance: Vector
-    low: Vector
-    reference: Vector
-
     def __init__(self, loads: Loads | None = None, *, feeder: Feeder = BARAN_WU, budget_size: float = 2.0):
         ties = np.flatnonzero(~feeder.closed)
         number = len(ties)
@@ -126,6 +114,7 @@ class TieLines(Switched):
         if not 0 < budget_size <= number:
             raise ValueError(f"the budget for {number} tie lines lies between 0 and {number}; got {budget_size}.")
         self.drops = Drops(feeder, loads or Loads.daily(), ties, feeder.closed.astype(np.float64))
+        self.agents = len(self.drops.waves)
         self.conductance = 1 / feeder.resistance[ties]
         self.low, self.reference = np.zeros(()), np.zeros(number)
         self.set, self.linearization = budget(number, budget_size), MonotoneOrigin()
@@ -154,14 +143,7 @@ class Reconfiguration(Switched):
     37
     """
 
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
     lines: NDArray[np.int64]
-    drops: Drops
-    conductance: Vector
-    low: Vector
-    reference: Vector
 
     def __init__(
         self, loads: Loads | None = None, *, feeder: Feeder = BARAN_WU, low: float = 0.05, from_open: bool = False
@@ -177,6 +159,7 @@ class Reconfiguration(Switched):
         weights = np.where(feeder.closed & (not from_open), 1.0, low)
         self.reference, self.conductance = weights[order], 1 / feeder.resistance[order]
         self.drops = Drops(feeder, loads or Loads.daily(), order, weights)
+        self.agents = len(self.drops.waves)
         closed = self.drops.extremes(self.conductance * (1 - self.reference))
         # On all of the box E(x) <= E(0) = E(1)/low, where E(1) = sum_e c_e v_e^2.
         most = float(np.max(np.sum(self.conductance[:, None] * closed**2, axis=(-2, -1)))) / low

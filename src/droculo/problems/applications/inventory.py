@@ -5,15 +5,14 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.linearizations import Bounds, Linearization
-from droculo.linearizations.cases import check_unit_box
-from droculo.problems.applications.quadratic import link_of
-from droculo.problems.base import Problem
+from droculo.linearizations import Bounds
+from droculo.linearizations.cases import check_unit_box, of_case
+from droculo.problems.base import Posed
 from droculo.sets import Set, budget
 from droculo.sets.geometry import Vector
 
 
-class Inventory(Problem):
+class Inventory(Posed):
     """Sales less cost: f = sum_j price_j E min(D_j, s_j) - cost.s, with the stock s = S x. Not monotone.
 
     x_k is the fill level of supply k, and S_jk >= 0 the units of product j in a full supply k: supplies are mixed, so
@@ -37,9 +36,6 @@ class Inventory(Problem):
     costs: Vector
     width: Vector
     lift: Vector  # added to f: cost.S 1 in cases A3 and A4
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
 
     def __init__(
         self,
@@ -53,11 +49,12 @@ class Inventory(Problem):
         case: str = "concave",
     ):
         self.demands, self.mix = np.asarray(demands, np.float64), np.asarray(mix, np.float64)
+        self.agents = len(self.demands)
         _check_tables(self.demands, self.mix, domain.dim)
         self.prices, self.costs = _per_product("prices", prices, self.mix), _per_product("costs", costs, self.mix)
         self.width, self.set = np.asarray(width, np.float64), domain
         check_unit_box(domain, "Inventory")
-        self.linearization = link_of(case, "concave", "A2", "A3", "A4")
+        self.linearization = of_case(case, "concave", "A2", "A3", "A4")
         if not 0 < width < np.inf:
             raise ValueError(f"Inventory spreads observations over a positive, finite width; got {width}.")
         if case == "A2" and np.any(self.costs > 0):
@@ -108,8 +105,7 @@ class Inventory(Problem):
             )
         cycles = table.shape[1] // seasons
         cut = table[:, : cycles * seasons].reshape(len(table), cycles, seasons, table.shape[2])
-        demands = cut.transpose(0, 2, 1, 3)
-        return cls(demands, mix, prices=prices, costs=costs, width=width, domain=domain, case=case)
+        return cls(cut.transpose(0, 2, 1, 3), mix, prices=prices, costs=costs, width=width, domain=domain, case=case)
 
     @classmethod
     def random(
@@ -138,10 +134,6 @@ class Inventory(Problem):
         costs = prices * rng.uniform(0.2, 0.7, products)
         domain = budget(supplies, share * supplies)
         return cls(demands, mix, prices=prices, costs=costs, width=2.0, domain=domain, case=case)
-
-    @property
-    def agents(self) -> int:
-        return int(self.demands.shape[0])
 
     def _excess(self, agent: Array, t: Array, stock: Array) -> tuple[Array, Array]:
         """Where each observation's interval begins, and how far the stock reaches into it."""

@@ -7,12 +7,12 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.linearizations import Bounds, Concave, Linearization, NonMonotoneDownClosed, NonMonotoneGeneral
+from droculo.linearizations import Bounds, Concave, NonMonotoneDownClosed, NonMonotoneGeneral
 from droculo.precision import double
 from droculo.problems.applications.ratings import made_up
 from droculo.problems.applications.recommendation import Facility
-from droculo.problems.base import Comparator, Problem
-from droculo.sets import Box, Set
+from droculo.problems.base import Comparator, Posed
+from droculo.sets import Box
 from droculo.sets.geometry import Vector
 
 #: for up to this many items all 2^n sets are gone through
@@ -20,7 +20,7 @@ MOST_ITEMS = 16
 SWEEPS = 200
 
 
-class MeanField(Problem):
+class MeanField(Posed):
     """Mean-field inference of a facility-location model p(S) ~ exp(F(S) + sum of the costs c_i of items not in S).
 
     x_i is the chance that item i is in S, all chances independent, and f the evidence lower bound
@@ -49,14 +49,11 @@ class MeanField(Problem):
     facility: Facility
     costs: Vector
     margin: Vector
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
 
     def __init__(self, utilities: ArrayLike, *, costs: ArrayLike = 0.0, margin: float = 0.05, case: str = "A4"):
         """`utilities`: (agents, rounds, users, items), what a set with that item is worth to a user at least."""
         self.facility = Facility(utilities)
-        items = self.facility.ratings.shape[3]
+        self.agents, *_, items = self.facility.ratings.shape
         self.costs = np.broadcast_to(np.asarray(costs, np.float64), (items,)).copy()
         if not np.all(np.isfinite(self.costs) & (self.costs >= 0)):
             raise ValueError(f"the costs of items are finite and not negative; got {self.costs.tolist()}.")
@@ -95,10 +92,6 @@ class MeanField(Problem):
         users = made_up(agents=agents, users=60, items=items, seed=seed).reshape(agents, 12, 5, items)
         costs = cost * np.random.default_rng(seed).uniform(0.5, 1.5, items)
         return cls(strength * users, costs=costs, margin=margin, case=case)
-
-    @property
-    def agents(self) -> int:
-        return int(self.facility.ratings.shape[0])
 
     def marginals(self, s: Array) -> Array:
         """The chances x = m + (1 - 2m) s."""

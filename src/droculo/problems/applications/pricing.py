@@ -5,15 +5,15 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.linearizations import Bounds, Linearization
+from droculo.linearizations import Bounds
+from droculo.linearizations.cases import of_case
 from droculo.problems.adversaries import Adversary, PeriodicWeights
-from droculo.problems.applications.quadratic import link_of
-from droculo.problems.base import Problem
+from droculo.problems.base import Posed
 from droculo.sets import Knapsack, Set
 from droculo.sets.geometry import Vector
 
 
-class Pricing(Problem):
+class Pricing(Posed):
     """Revenue of substitutes: f = q.D^-1 (A - q), with the quantities q = x * largest. DR-submodular, not monotone.
 
     A store's demand at prices p is A - D p: an own-price effect on the diagonal of D, and off it -D_jk, what product j
@@ -34,16 +34,14 @@ class Pricing(Problem):
     effects: Vector  # D: (stores, products, products)
     inverse: Vector  # D^-1
     largest: Vector  # the quantity of each product at x = 1
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
 
     def __init__(self, markets: Adversary, effects: ArrayLike, largest: ArrayLike, domain: Set, *, case: str = "A4"):
-        self.markets, self.set = markets, domain
-        self.linearization = link_of(case, "A3", "A4", "concave")
+        self.markets, self.agents, self.set = markets, markets.agents, domain
+        self.linearization = of_case(case, "A3", "A4", "concave")
         self.effects, self.largest = np.asarray(effects, np.float64), np.asarray(largest, np.float64)
         _check_effects(self.effects, self.largest, markets.highest.shape, domain.dim)
-        if case == "concave" and (curved := _least_curvature(self.effects)) < -1e-9:
+        curved = float(np.linalg.eigvalsh(self.effects + self.effects.transpose(0, 2, 1)).min())
+        if case == "concave" and curved < -1e-9:
             raise ValueError(
                 f"revenue is concave only if D + D^T has no negative eigenvalue; got {curved:g}. Use case A3 or A4."
             )
@@ -89,10 +87,6 @@ class Pricing(Problem):
         volumes = largest * rng.uniform(0.5, 2.0, products)
         return cls(markets, effects, largest, Knapsack(volumes, capacity * volumes.sum()), case=case)
 
-    @property
-    def agents(self) -> int:
-        return self.markets.agents
-
     def prices(self, agent: Array, t: Array, x: Array) -> Array:
         """What each product then costs in this store: D^-1 (A - q)."""
         return jnp.asarray(self.inverse)[agent] @ (self.markets.at(agent, t) - jnp.asarray(self.largest) * x)
@@ -104,10 +98,6 @@ class Pricing(Problem):
         largest = jnp.asarray(self.largest)
         fall = (largest * x) @ jnp.asarray(self.inverse)[agent]  # what one more unit takes off all prices, times q
         return largest * (self.prices(agent, t, x) - fall)
-
-
-def _least_curvature(effects: Vector) -> float:
-    return float(np.linalg.eigvalsh(effects + effects.transpose(0, 2, 1)).min())
 
 
 def _check_effects(effects: Vector, largest: Vector, shape: tuple[int, ...], dim: int) -> None:

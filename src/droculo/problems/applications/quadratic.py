@@ -5,31 +5,15 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.linearizations import (
-    Bounds,
-    Concave,
-    Linearization,
-    MonotoneGeneral,
-    MonotoneOrigin,
-    NonMonotoneDownClosed,
-    NonMonotoneGeneral,
-)
-from droculo.linearizations.cases import check_unit_box
+from droculo.linearizations import Bounds
+from droculo.linearizations.cases import check_unit_box, of_case
 from droculo.precision import double
-from droculo.problems.base import Problem
+from droculo.problems.base import Posed
 from droculo.sets import Polytope, Set
 from droculo.sets.geometry import Vector
 
-_CASES: dict[str, type[Linearization]] = {
-    "concave": Concave,
-    "A1": MonotoneGeneral,
-    "A2": MonotoneOrigin,
-    "A3": NonMonotoneGeneral,
-    "A4": NonMonotoneDownClosed,
-}
 
-
-class NQP(Problem):
+class NQP(Posed):
     """Non-convex quadratic: f = x.Hx/2 + h.x + c with every entry of H at most 0. DR-submodular, not concave.
 
     Agent i goes through a few (H, h, c) of its own in turn, one a round, on a set in the unit box. With h >= -H 1 it
@@ -45,16 +29,19 @@ class NQP(Problem):
     matrices: Vector  # (agents, kinds, d, d)
     slopes: Vector  # (agents, kinds, d)
     constants: Vector  # (agents, kinds)
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
 
     def __init__(self, matrices: ArrayLike, slopes: ArrayLike, constants: ArrayLike, domain: Set, *, case: str = "A4"):
         H, h, c = (np.asarray(numbers, np.float64) for numbers in (matrices, slopes, constants))
-        self.linearization = link_of(case, "A1", "A2", "A3", "A4")
+        self.linearization = of_case(case, "A1", "A2", "A3", "A4")
         check_unit_box(domain, "NQP")
         self.matrices, self.slopes, self.constants, self.set = H, h, c, domain
-        _check_shapes(H, h, c, domain.dim)
+        dim = domain.dim
+        if H.ndim != 4 or H.shape[2:] != (dim, dim) or h.shape != H.shape[:3] or c.shape != H.shape[:2]:
+            raise ValueError(
+                f"NQP on a set of {dim} coordinates needs matrices (agents, kinds, {dim}, {dim}), slopes (agents, kinds, "
+                f"{dim}) and constants (agents, kinds); got {H.shape}, {h.shape} and {c.shape}."
+            )
+        self.agents = len(H)
         _check_class(H, h, c, monotone=case in ("A1", "A2"))
         with double():
             most = float(jnp.sum(domain.argmax(jnp.ones(domain.dim))))  # sum(x) at most
@@ -82,10 +69,6 @@ class NQP(Problem):
         H, polytope = _draw(agents, dim, constraints, seed, kinds)
         return cls(H, -H.sum(axis=3), np.zeros(H.shape[:2]), polytope, case="A2")
 
-    @property
-    def agents(self) -> int:
-        return int(self.matrices.shape[0])
-
     def _at(self, agent: Array, t: Array) -> tuple[Array, Array, Array]:
         kind = t % self.matrices.shape[1]
         H, h, c = (jnp.asarray(table)[agent, kind] for table in (self.matrices, self.slopes, self.constants))
@@ -100,26 +83,11 @@ class NQP(Problem):
         return H @ x + h
 
 
-def link_of(case: str, *allowed: str) -> Linearization:
-    """The linearization of a case by its name, if the problem is of that class."""
-    if case not in allowed:
-        raise ValueError(f"this problem can be of case {', '.join(allowed)}; got {case!r}.")
-    return _CASES[case]()
-
-
 def _draw(agents: int, dim: int, constraints: int, seed: int, kinds: int) -> tuple[Vector, Polytope]:
     rng = np.random.default_rng(seed)
     drawn = rng.uniform(size=(agents, kinds, dim, dim))
     polytope = Polytope(rng.uniform(size=(constraints, dim)), np.ones(constraints), np.zeros(dim), np.ones(dim))
     return -5 * (drawn + drawn.transpose(0, 1, 3, 2)), polytope
-
-
-def _check_shapes(H: Vector, h: Vector, c: Vector, dim: int) -> None:
-    if H.ndim != 4 or H.shape[2:] != (dim, dim) or h.shape != H.shape[:3] or c.shape != H.shape[:2]:
-        raise ValueError(
-            f"NQP on a set of {dim} coordinates needs matrices (agents, kinds, {dim}, {dim}), slopes (agents, kinds, "
-            f"{dim}) and constants (agents, kinds); got {H.shape}, {h.shape} and {c.shape}."
-        )
 
 
 def _check_class(H: Vector, h: Vector, c: Vector, *, monotone: bool) -> None:

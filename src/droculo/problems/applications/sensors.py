@@ -10,16 +10,16 @@ import scipy
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.linearizations import Bounds, Concave, Linearization, MonotoneOrigin
-from droculo.problems.adversaries import Adversary, PeriodicWeights
-from droculo.problems.base import Comparator, Problem
+from droculo.linearizations import Bounds, Concave, MonotoneOrigin
+from droculo.problems.adversaries import Adversary, PeriodicWeights, need_nonnegative
+from droculo.problems.base import Comparator, Posed
 from droculo.problems.multilinear import MOST_MEMBERS, MultilinearExtension
 from droculo.problems.planted.set_functions import SetFunctions
-from droculo.sets import Set, budget, fixed_budget
+from droculo.sets import budget, fixed_budget
 from droculo.sets.geometry import Vector
 
 
-class LogDetSensors(Problem):
+class LogDetSensors(Posed):
     """Information gained about Gaussian fields: f_{t,i}(x) = sum_k w_{t,i,k} 1/2 log det(I + diag(x) C_{i,k}/s^2).
 
     Team i watches a field at n sites, with covariance C_{i,k} in weather k; w_{t,i} says how much of each weather day t
@@ -39,10 +39,6 @@ class LogDetSensors(Problem):
     weights: Adversary  # (agents, weathers)
     factors: Vector  # (agents, weathers, n, n): B, with B B' = C/s^2
     positions: Vector  # (n, 2), for drawing
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
-    agents: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -99,20 +95,17 @@ class LogDetSensors(Problem):
             raise ValueError(f"a table of all subsets needs at most {MOST_MEMBERS} sites; got {self.set.dim}.")
         flat = self.factors.reshape(-1, *self.factors.shape[2:])
         tables = principal_log_dets(np.eye(self.set.dim) + flat @ flat.transpose(0, 2, 1)) / 2
-        return MultilinearExtension.from_table(self._shares([horizon], agents)[0] / horizon @ tables)
+        return MultilinearExtension.from_table(_Apart(self.weights).totals([horizon], agents)[0] / horizon @ tables)
 
     def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
         """A concave function has one peak: found by SLSQP, and the gap to the maximum is that of Frank and Wolfe."""
-        return [self._peak(shares) for shares in self._shares(horizons, agents)]
+        return [self._peak(shares) for shares in _Apart(self.weights).totals(horizons, agents)]
 
     def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
         return self.comparators([horizon], agents)[0]
 
-    def _shares(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> Vector:
-        """The total weight of every covariance in the network's mean."""
-        return _Apart(self.weights).totals(horizons, agents)
-
     def _peak(self, shares: Vector) -> Comparator:
+        """The best point for these total weights of every covariance in the network's mean."""
         B = self.factors.reshape(-1, *self.factors.shape[2:])
         capacity = float(self.set.capacities[0])
         scale = max(float(shares.sum()), 1e-300)
@@ -248,15 +241,16 @@ class _Apart(Adversary):
         return jnp.where(jnp.arange(self.number)[:, None] == agent, weights, 0).ravel()
 
 
+def _root(B: Array, x: Array) -> Array:
+    return jnp.linalg.cholesky(jnp.eye(B.shape[1], dtype=B.dtype) + (B.T * x) @ B)
+
+
 def _gain(B: Array, x: Array) -> Array:
-    A = jnp.eye(B.shape[1], dtype=B.dtype) + (B.T * x) @ B
-    return jnp.sum(jnp.log(jnp.diagonal(jnp.linalg.cholesky(A))))
+    return jnp.sum(jnp.log(jnp.diagonal(_root(B, x))))
 
 
 def _slopes(B: Array, x: Array) -> Array:
-    A = jnp.eye(B.shape[1], dtype=B.dtype) + (B.T * x) @ B
-    root = jnp.linalg.cholesky(A)
-    return jnp.sum(jax.scipy.linalg.solve_triangular(root, B.T, lower=True) ** 2, axis=0) / 2
+    return jnp.sum(jax.scipy.linalg.solve_triangular(_root(B, x), B.T, lower=True) ** 2, axis=0) / 2
 
 
 def _covariances(weights: Adversary, covariances: ArrayLike) -> Vector:
@@ -271,8 +265,7 @@ def _covariances(weights: Adversary, covariances: ArrayLike) -> Vector:
     least = float(np.linalg.eigvalsh(C).min())
     if least < -1e-9 * np.abs(C).max():
         raise ValueError(f"covariances have no negative eigenvalues; one of these has {least:g}.")
-    if np.any(weights.lowest < 0):
-        raise ValueError(f"the weights must be non-negative; got {float(weights.lowest.min()):g}.")
+    need_nonnegative(weights)
     return C
 
 

@@ -11,12 +11,12 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from droculo.later import networkx as nx
-from droculo.linearizations import Bounds, Linearization, MonotoneOrigin
-from droculo.problems.adversaries import Adversary, Heterogeneous, PeriodicWeights
-from droculo.problems.applications.quadratic import link_of
+from droculo.linearizations import Bounds
+from droculo.linearizations.cases import of_case
+from droculo.problems.adversaries import Adversary, Heterogeneous, PeriodicWeights, need_nonnegative
 from droculo.problems.base import Comparator
-from droculo.problems.planted.enumerated import MOST_CORNERS, Enumerated, subsets
-from droculo.sets import Set, budget
+from droculo.problems.planted.enumerated import MOST_CORNERS, Covering, Enumerated, subsets
+from droculo.sets import budget
 from droculo.sets.geometry import Vector
 
 
@@ -33,18 +33,19 @@ class Revenue(Enumerated):
     34
     """
 
-    weights: Adversary  # (agents, arcs)
     arcs: NDArray[np.int64]  # (arcs, 2): from the influencing to the influenced node
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
     size: NDArray[np.int64]  # b
 
     def __init__(self, weights: Adversary, arcs: ArrayLike, people: int, budget_size: int, *, case: str = "A4"):
         self.weights, self.arcs = weights, np.asarray(arcs, np.int64)
-        self.linearization = link_of(case, "A3", "A4")
-        _check_weights(weights)
-        _check_arcs(self.arcs, weights.highest.shape[1], people)
+        self.linearization = of_case(case, "A3", "A4")
+        need_nonnegative(weights)
+        ends, shape = self.arcs, (weights.highest.shape[1], 2)
+        if ends.shape != shape or ends.min() < 0 or ends.max() >= people or np.any(ends[:, 0] == ends[:, 1]):
+            raise ValueError(
+                f"arcs is a table {shape} with the two ends, 0 to {people - 1} and different, of every weighted arc; "
+                f"got shape {ends.shape}."
+            )
         if not (int(budget_size) == budget_size and 1 <= budget_size < people):
             raise ValueError(f"the number of samples is a whole number between 1 and {people - 1}; got {budget_size}.")
         self.size = np.asarray(budget_size, np.int64)
@@ -82,9 +83,8 @@ class Revenue(Enumerated):
     @property
     def corners(self) -> Vector:
         """All choices of at most b people; made when asked for, so that a run does not carry them along."""
-        return np.concatenate(
-            [np.zeros((1, self.set.dim))] + [subsets(self.set.dim, n + 1) for n in range(int(self.size))]
-        )
+        dim = self.set.dim
+        return np.concatenate([np.zeros((1, dim))] + [subsets(dim, n + 1) for n in range(int(self.size))])
 
     def comparators(  # type: ignore[override]
         self, horizons: Sequence[int], agents: NDArray[np.int64]
@@ -95,7 +95,7 @@ class Revenue(Enumerated):
         return super().comparators(horizons, agents)
 
 
-class Influence(Enumerated):
+class Influence(Covering):
     """Budget allocation: f = sum over customers s of w_s (1 - prod over channels k of (1 - p_sk x_k)).
 
     x_k is the spending on channel k, and p_sk the chance that full spending there reaches customer s; w_s is what the
@@ -108,35 +108,16 @@ class Influence(Enumerated):
     (91, 14)
     """
 
-    weights: Adversary  # (agents, customers)
-    chances: Vector  # p: (customers, channels)
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
-    corners: Vector
-
     def __init__(self, weights: Adversary, chances: ArrayLike, budget_size: int):
-        self.weights, self.chances = weights, np.asarray(chances, np.float64)
-        _check_weights(weights)
-        customers = weights.highest.shape[1]
-        if self.chances.ndim != 2 or len(self.chances) != customers:
+        table, customers = np.asarray(chances, np.float64), weights.highest.shape[1]
+        if table.ndim != 2 or len(table) != customers:
             raise ValueError(
                 f"chances is a table with a row for each of the {customers} weighted customers and a column for each "
-                f"channel; got shape {self.chances.shape}."
+                f"channel; got shape {table.shape}."
             )
-        if not np.all((self.chances >= 0) & (self.chances <= 1)):
-            raise ValueError(f"chances lie between 0 and 1; got {self.chances.min():g} to {self.chances.max():g}.")
-        channels = self.chances.shape[1]
-        self.corners = subsets(channels, budget_size)
-        self.set, self.linearization = budget(channels, float(budget_size)), MonotoneOrigin()
-        highest = weights.highest
-        both = np.einsum("as,sj,sk->ajk", highest, self.chances, self.chances)  # -d2f/dx_j dx_k at most, j != k
-        np.einsum("ajj->aj", both)[:] = 0
-        self.bounds = Bounds(
-            gradient=float(np.linalg.norm(highest @ self.chances, axis=1).max()),  # df/dx_k <= sum_s w_s p_sk
-            value=float(highest.sum(axis=1).max()),
-            smoothness=float(np.linalg.norm(both, 2, axis=(1, 2)).max()),
-        )
+        if not np.all((table >= 0) & (table <= 1)):
+            raise ValueError(f"chances lie between 0 and 1; got {table.min():g} to {table.max():g}.")
+        super().__init__(weights, table, budget_size)
 
     @classmethod
     def davis(cls, *, agents: int, budget: int = 3, seed: int = 0, dial: float = 0.8) -> Influence:
@@ -153,19 +134,3 @@ class Influence(Enumerated):
         common = PeriodicWeights.random(1, len(women), low=0.2, high=1.0, swing=1.0, seed=seed)
         weights = Heterogeneous(common, agents=agents, dial=dial)
         return cls(weights, attended * rng.uniform(0.2, 0.7, attended.shape), budget)
-
-    def reward(self, weights: Array, x: Array) -> Array:
-        return jnp.dot(weights, 1 - jnp.prod(1 - self.chances * x, axis=1))
-
-
-def _check_weights(weights: Adversary) -> None:
-    if np.any(weights.lowest < 0):
-        raise ValueError(f"the weights must be non-negative; got {float(weights.lowest.min()):g}.")
-
-
-def _check_arcs(arcs: NDArray[np.int64], number: int, people: int) -> None:
-    if arcs.shape != (number, 2) or arcs.min() < 0 or arcs.max() >= people or np.any(arcs[:, 0] == arcs[:, 1]):
-        raise ValueError(
-            f"arcs is a table ({number}, 2) with the two ends, 0 to {people - 1} and different, of every weighted arc; "
-            f"got shape {arcs.shape}."
-        )

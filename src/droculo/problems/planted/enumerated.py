@@ -10,11 +10,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.linearizations import Bounds, Linearization, MonotoneGeneral, MonotoneOrigin
+from droculo.linearizations import Bounds, MonotoneGeneral, MonotoneOrigin
 from droculo.precision import double
-from droculo.problems.adversaries import Adversary, PeriodicWeights
-from droculo.problems.planted.base import Planted
-from droculo.sets import Set, budget, fixed_budget
+from droculo.problems.adversaries import Adversary, PeriodicWeights, need_nonnegative
+from droculo.problems.base import Planted
+from droculo.sets import budget, fixed_budget
 from droculo.sets.geometry import Vector
 
 #: more corners than this are not enumerated
@@ -28,13 +28,37 @@ class Enumerated(Planted):
 
     def best(self, weights: Vector) -> Vector:
         with double():
-            rewards = jax.lax.map(
-                lambda x: self.reward(jnp.asarray(weights), x), jnp.asarray(self.corners), batch_size=256
-            )
+            corners, mean = jnp.asarray(self.corners), jnp.asarray(weights)
+            rewards = jax.lax.map(lambda x: self.reward(mean, x), corners, batch_size=256)
             return self.corners[int(jnp.argmax(rewards))]
 
 
-class Coverage(Enumerated):
+class Covering(Enumerated):
+    """f = sum_e w_e (1 - prod_j (1 - p_ej x_j)): linear in every coordinate, so b whole coordinates are best."""
+
+    chances: Vector  # p, (elements, d)
+    corners: Vector
+
+    def __init__(self, weights: Adversary, chances: Vector, budget_size: int, *, face: bool = False):
+        need_nonnegative(weights)
+        self.weights, self.chances = weights, chances
+        dim, highest = chances.shape[1], weights.highest
+        self.corners = subsets(dim, budget_size)
+        self.set = fixed_budget(dim, budget_size) if face else budget(dim, budget_size)
+        self.linearization = MonotoneGeneral() if face else MonotoneOrigin()
+        both = np.einsum("ae,ej,ek->ajk", highest, chances, chances)  # -d2f/dx_j dx_k at most, j != k
+        np.einsum("ajj->aj", both)[:] = 0
+        self.bounds = Bounds(
+            gradient=float(np.max(np.linalg.norm(highest @ chances, axis=1))),  # df/dx_j <= sum_e w_e p_ej
+            value=float(np.max(highest.sum(axis=1))),
+            smoothness=float(np.max(np.linalg.norm(both, 2, axis=(1, 2)))),
+        )
+
+    def reward(self, weights: Array, x: Array) -> Array:
+        return jnp.dot(weights, 1 - jnp.prod(1 - self.chances * x, axis=1))
+
+
+class Coverage(Covering):
     """Weighted coverage, extended multilinearly: f = sum_e w_e (1 - prod over the d sets j that cover e of (1 - x_j)).
 
     Choose b of d sets. Monotone, DR-submodular, and linear in every coordinate: its maximum over {sum x <= b} (A2) or
@@ -44,33 +68,13 @@ class Coverage(Enumerated):
     (15, 6)
     """
 
-    weights: Adversary
-    covers: Vector  # (elements, d): 1 where set j covers element e
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
-    corners: Vector
-
     def __init__(self, weights: Adversary, covers: ArrayLike, budget_size: int, *, face: bool = False):
-        self.weights = weights
-        self.covers = np.asarray(covers, np.float64)
-        if not np.all((self.covers == 0) | (self.covers == 1)) or self.covers.shape[:1] != weights.highest.shape[1:]:
+        table = np.asarray(covers, np.float64)
+        if not np.all((table == 0) | (table == 1)) or table.shape[:1] != weights.highest.shape[1:]:
             raise ValueError(
                 "covers is a table of 0 and 1, one row for each weighted element, one column for each set."
             )
-        _check_weights(weights)
-        dim = self.covers.shape[1]
-        self.corners = subsets(dim, budget_size)
-        self.set = fixed_budget(dim, budget_size) if face else budget(dim, budget_size)
-        self.linearization = MonotoneGeneral() if face else MonotoneOrigin()
-        highest = weights.highest
-        both = np.einsum("ae,ej,ek->ajk", highest, self.covers, self.covers)  # what sets j and k both cover
-        np.einsum("ajj->aj", both)[:] = 0
-        self.bounds = Bounds(
-            gradient=float(np.max(np.linalg.norm(highest @ self.covers, axis=1))),
-            value=float(np.max(highest.sum(axis=1))),
-            smoothness=float(np.max(np.linalg.norm(both, 2, axis=(1, 2)))),
-        )
+        super().__init__(weights, table, budget_size, face=face)
 
     @classmethod
     def random(
@@ -81,8 +85,10 @@ class Coverage(Enumerated):
         weights = PeriodicWeights.random(agents, elements, low=0.2, high=1.0, swing=1.0, seed=seed)
         return cls(weights, covers, budget, face=face)
 
-    def reward(self, weights: Array, x: Array) -> Array:
-        return jnp.dot(weights, 1 - jnp.prod(1 - self.covers * x, axis=1))
+    @property
+    def covers(self) -> Vector:
+        """(elements, d): 1 where set j covers element e."""
+        return self.chances
 
 
 class WeakQuadratic(Enumerated):
@@ -92,12 +98,8 @@ class WeakQuadratic(Enumerated):
     function is largest at a corner. On {sum x <= b} it is case A2, on {sum x = b} (`face=True`) case A1.
     """
 
-    weights: Adversary
     matrices: Vector  # (kinds, d, d)
     slope: Vector  # c
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
     corners: Vector
 
     def __init__(self, weights: Adversary, matrices: ArrayLike, slope: float, budget_size: int, *, face: bool = False):
@@ -116,7 +118,7 @@ class WeakQuadratic(Enumerated):
             )
         if not 0 < slope < np.inf:
             raise ValueError(f"WeakQuadratic needs a positive slope c; got {slope}.")
-        _check_weights(weights)
+        need_nonnegative(weights)
         dim = self.matrices.shape[1]
         gamma = 2 * slope / (2 * slope + 1)
         self.corners = subsets(dim, budget_size)
@@ -160,8 +162,3 @@ def subsets(dim: int, size: int) -> Vector:
     corners = np.zeros((number, dim))
     np.put_along_axis(corners, chosen, 1.0, axis=1)
     return corners
-
-
-def _check_weights(weights: Adversary) -> None:
-    if np.any(weights.lowest < 0):
-        raise ValueError(f"the weights must be non-negative; got {float(weights.lowest.min()):g}.")

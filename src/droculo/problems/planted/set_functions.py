@@ -7,17 +7,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from droculo.linearizations import (
-    Bounds,
-    Linearization,
-    MonotoneGeneral,
-    MonotoneOrigin,
-    NonMonotoneDownClosed,
-    NonMonotoneGeneral,
-)
-from droculo.problems.adversaries import Adversary, PeriodicWeights
+from droculo.linearizations import Bounds
+from droculo.linearizations.cases import of_case
+from droculo.problems.adversaries import Adversary, PeriodicWeights, need_nonnegative
+from droculo.problems.base import Planted
 from droculo.problems.multilinear import MultilinearExtension, SetFunction, all_masks, contract, members_of, slopes
-from droculo.problems.planted.base import Planted
 from droculo.problems.rounding import whole_partition
 from droculo.sets import Set
 from droculo.sets import budget as at_most
@@ -43,28 +37,16 @@ class SetFunctions(Planted):
     ('A2', (3, 32))
     """
 
-    weights: Adversary
     tables: Vector  # (kinds, 2^n)
-    set: Set
-    linearization: Linearization
-    bounds: Bounds
     feasible: NDArray[np.int64]  # the subsets in K, by their place in the table
 
-    def __init__(
-        self,
-        weights: Adversary,
-        functions: Sequence[SetFunction],
-        set: Set,
-        *,
-        monotone: bool | None = None,
-    ):
+    def __init__(self, weights: Adversary, functions: Sequence[SetFunction], set: Set, *, monotone: bool | None = None):
         matroid = whole_partition(set, "SetFunctions")
         n = matroid.dim
         kinds = weights.highest.shape[1]
         if len(functions) != kinds:
             raise ValueError(f"there must be one weight for each set function; got {kinds} and {len(functions)}.")
-        if np.any(weights.lowest < 0):
-            raise ValueError(f"the weights must be non-negative; got {float(weights.lowest.min()):g}.")
+        need_nonnegative(weights)
         made = [f if isinstance(f, MultilinearExtension) else MultilinearExtension(f, n) for f in functions]
         if any(extension.n != n for extension in made):
             raise ValueError(f"the set has {n} coordinates; got set functions of {[e.n for e in made]} members.")
@@ -76,10 +58,9 @@ class SetFunctions(Planted):
                 f"set function {rising.index(False)} is declared monotone, and falls when some member is added. Leave "
                 "monotone out: cases A3 and A4 do without."
             )
-        if all(rising) if monotone is None else monotone:
-            self.linearization = MonotoneGeneral() if matroid.bases else MonotoneOrigin()
-        else:
-            self.linearization = NonMonotoneGeneral() if matroid.bases else NonMonotoneDownClosed()
+        rises = all(rising) if monotone is None else monotone
+        names = ("A1", "A2") if rises else ("A3", "A4")
+        self.linearization = of_case(names[0] if matroid.bases else names[1], *names)
         counts = all_masks(n) @ np.eye(len(matroid.capacities), dtype=int)[matroid.groups]
         fits = counts == matroid.capacities if matroid.bases else counts <= matroid.capacities
         self.feasible = np.flatnonzero(fits.all(axis=1))
@@ -93,15 +74,7 @@ class SetFunctions(Planted):
 
     @classmethod
     def random(
-        cls,
-        *,
-        agents: int,
-        dim: int,
-        budget: int,
-        seed: int,
-        kinds: int = 3,
-        monotone: bool = True,
-        face: bool = False,
+        cls, *, agents: int, dim: int, budget: int, seed: int, kinds: int = 3, monotone: bool = True, face: bool = False
     ) -> "SetFunctions":
         """A few random facility-location functions (monotone), or cuts of random directed graphs (not)."""
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Oracles that answer with noise, bounded and unbiased."""
+"""Problems made from another problem: shifted in time, or with noisy answers."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -9,11 +9,69 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from droculo.linearizations import Bounds
+from droculo.linearizations import Bounds, Linearization
 from droculo.problems.base import Comparator, Problem
-from droculo.problems.wrapper import Wrapper
-from droculo.sets import Full
+from droculo.sets import Full, Set
 from droculo.sets.geometry import Vector
+
+
+class Wrapper(Problem):
+    """A problem over the same set, of the same class and for the same agents as the one inside."""
+
+    problem: Problem
+
+    @property
+    def set(self) -> Set:
+        return self.problem.set
+
+    @property
+    def linearization(self) -> Linearization:
+        return self.problem.linearization
+
+    @property
+    def agents(self) -> int | None:
+        return self.problem.agents
+
+    @property
+    def differentiable(self) -> bool:
+        return self.problem.differentiable
+
+
+class Shifted(Wrapper):
+    """A problem from round `by` on: its round 0 is round `by` of the problem inside.
+
+    >>> import jax.numpy as jnp
+    >>> from droculo import problems
+    >>> problem = problems.TopB.random(agents=3, dim=5, budget=2, seed=0)
+    >>> x = jnp.full(5, 0.25)
+    >>> bool(Shifted(problem, 7).value(1, 2, x) == problem.value(1, 9, x))
+    True
+    """
+
+    by: Vector
+
+    def __init__(self, problem: Problem, by: int):
+        if by < 0:
+            raise ValueError(f"by, the number of rounds that are skipped, must be >= 0; got {by}.")
+        self.problem = problem
+        self.by = np.asarray(by)
+
+    @property
+    def noisy(self) -> bool:  # type: ignore[override]
+        return self.problem.noisy
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.problem.bounds
+
+    def value(self, agent: Array, t: Array, x: Array) -> Array:
+        return self.problem.value(agent, t + self.by, x)
+
+    def gradient(self, agent: Array, t: Array, x: Array) -> Array:
+        return self.problem.gradient(agent, t + self.by, x)
+
+    def answer(self, agent: Array, t: Array, x: Array, order: int, key: Array) -> Array:
+        return self.problem.answer(agent, t + self.by, x, order, key)
 
 
 class Noisy(Wrapper):
@@ -28,7 +86,6 @@ class Noisy(Wrapper):
     2.0
     """
 
-    problem: Problem
     noise: tuple[Vector, Vector]  # of values, of gradients: by the order of the answer
     bounds: Bounds
     noisy: ClassVar[bool] = True

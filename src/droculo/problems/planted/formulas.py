@@ -1,0 +1,252 @@
+"""Problems whose best point is a formula in the weights: top-b, water-filling, the planted cut, and traps for every case."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+
+from droculo.later import networkx as nx
+from droculo.linearizations import Bounds, Linearization, cases
+from droculo.problems.adversaries import Adversary, PeriodicWeights, need_nonnegative
+from droculo.problems.base import Planted
+from droculo.sets import PartitionMatroid, budget, fixed_budget
+from droculo.sets.geometry import Vector
+
+
+class TopB(Planted):
+    """Top-b quadratic: f = h.x - sum_{i<j} x_i x_j with every h_i >= d - 1. Not concave, monotone, DR-submodular.
+
+    On {sum x <= b} it is case A2, on {sum x = b} (`face=True`) case A1. The best point is the indicator of the b
+    largest entries of the mean h, whatever the adversary does.
+
+    >>> TopB.random(agents=3, dim=5, budget=2, seed=0).set.dim
+    5
+    """
+
+    set: PartitionMatroid
+
+    def __init__(self, weights: Adversary, budget_size: int, *, face: bool = False):
+        dim = weights.highest.shape[1]
+        if not (int(budget_size) == budget_size and 1 <= budget_size < dim):
+            raise ValueError(f"TopB needs a whole budget between 1 and {dim - 1}; got {budget_size}.")
+        if np.any(weights.lowest < dim - 1):
+            raise ValueError(
+                f"TopB is monotone on the unit box only if every weight is at least d - 1 = {dim - 1}; "
+                f"got {float(weights.lowest.min()):g}."
+            )
+        self.weights = weights
+        self.set = fixed_budget(dim, budget_size) if face else budget(dim, budget_size)
+        self.linearization = cases.MonotoneGeneral() if face else cases.MonotoneOrigin()
+        highest = weights.highest
+        # 0 <= df/dx_i = h_i - sum of the others <= h_i, and f <= the b largest entries of h.
+        self.bounds = Bounds(
+            gradient=float(np.max(np.linalg.norm(highest, axis=1))),
+            value=float(np.max(np.sort(highest, axis=1)[:, -self.size :].sum(axis=1))),
+            smoothness=dim - 1,  # the Hessian is I minus the matrix of ones
+        )
+
+    @classmethod
+    def random(
+        cls,
+        *,
+        agents: int,
+        dim: int,
+        budget: int,
+        seed: int,
+        swing: float = 4.0,
+        spread: float = 4.0,
+        face: bool = False,
+    ) -> "TopB":
+        """Weights d - 1 + uniform(0, spread), swinging by up to `swing` over time."""
+        low = float(dim - 1)
+        weights = PeriodicWeights.random(agents, dim, low=low, high=low + spread, swing=swing, seed=seed)
+        return cls(weights, budget, face=face)
+
+    @property
+    def size(self) -> int:
+        """The budget b."""
+        return int(self.set.capacities[0])
+
+    def reward(self, weights: Array, x: Array) -> Array:
+        total = x.sum()
+        return jnp.dot(weights, x) - (total**2 - jnp.dot(x, x)) / 2
+
+    def gradient(self, agent: Array, t: Array, x: Array) -> Array:
+        return self.weights.at(agent, t) - (x.sum() - x)
+
+    def best(self, weights: Vector) -> Vector:
+        point = np.zeros_like(weights)
+        point[np.argsort(-weights, kind="stable")[: self.size]] = 1
+        return point
+
+
+class WaterFilling(Planted):
+    """Concave: f = sum w_i log(1 + a_i x_i) on {sum x = b}; best is x_i = clip(w_i/level - 1/a_i, 0, 1).
+
+    Monotone too, hence also of class A1; alpha is 1 for the concave class.
+    """
+
+    set: PartitionMatroid
+    rates: Vector
+
+    def __init__(self, weights: Adversary, rates: ArrayLike, budget_size: float):
+        self.weights, self.rates = weights, np.asarray(rates, np.float64)
+        self.set, self.linearization = fixed_budget(len(self.rates), budget_size), cases.Concave()
+        if np.any(weights.lowest <= 0) or np.any(self.rates <= 0):
+            raise ValueError("water-filling needs positive weights and rates.")
+        highest = weights.highest
+        self.bounds = Bounds(
+            gradient=float(np.max(np.linalg.norm(highest * self.rates, axis=1))),
+            value=float(np.max(highest @ np.log1p(self.rates))),
+            smoothness=float(np.max(highest * self.rates**2)),
+        )
+
+    @classmethod
+    def random(cls, *, agents: int, dim: int, budget: float, seed: int) -> "WaterFilling":
+        """Weights between 0.5 and 2, rates between 1 and 4."""
+        weights = PeriodicWeights.random(agents, dim, low=0.5, high=1.5, swing=0.5, seed=seed)
+        return cls(weights, np.random.default_rng(seed + 1).uniform(1, 4, dim), budget)
+
+    def reward(self, weights: Array, x: Array) -> Array:
+        return jnp.dot(weights, jnp.log1p(self.rates * x))
+
+    def best(self, weights: Vector) -> Vector:
+        def filled(level: float) -> Vector:
+            return np.clip(weights / level - 1 / self.rates, 0, 1)
+
+        low, high = 0.0, float((weights * self.rates).max())
+        for _ in range(200):  # bisection, to the last bit
+            middle = (low + high) / 2
+            low, high = (middle, high) if filled(middle).sum() > self.set.capacities[0] else (low, middle)
+        return filled((low + high) / 2)
+
+
+class PlantedCut(Planted):
+    """Cut of a bipartite graph with sides L and R: f = sum over edges w_e (x_i + x_j - 2 x_i x_j). Not monotone, DR.
+
+    On {sum x = |L|} it is case A3, on {sum x <= |L|} (`down_closed=True`) case A4. The indicator of L cuts every edge,
+    so it is best for every non-negative w.
+    """
+
+    ends: NDArray[np.int64]
+    planted: Vector
+
+    def __init__(self, weights: Adversary, ends: ArrayLike, left: ArrayLike, dim: int, *, down_closed: bool = False):
+        self.weights, self.ends = weights, np.asarray(ends, np.int64)
+        if self.ends.shape != (weights.highest.shape[1], 2) or self.ends.min() < 0 or self.ends.max() >= dim:
+            raise ValueError(
+                f"a cut needs one edge (i, j) with 0 <= i, j < {dim} for each of the {weights.highest.shape[1]} weights; got "
+                f"ends of shape {self.ends.shape} from {self.ends.min()} to {self.ends.max()}."
+            )
+        self.planted = np.zeros(dim)
+        self.planted[np.asarray(left, np.int64)] = 1
+        if np.any(self.planted[self.ends].sum(axis=1) != 1):
+            raise ValueError("every edge of a planted cut joins the left side to the right one; some edge does not.")
+        need_nonnegative(weights, "the weights of a cut are")
+        size = float(self.planted.sum())
+        self.set = budget(dim, size) if down_closed else fixed_budget(dim, size)
+        self.linearization = cases.NonMonotoneDownClosed() if down_closed else cases.NonMonotoneGeneral()
+        # |df/dx_i| <= the weight at i, since |1 - 2 x_j| <= 1 on the box; f <= all weights.
+        heaviest = np.zeros((weights.agents, dim, dim))
+        for edge, (i, j) in enumerate(self.ends):
+            heaviest[:, i, j] += weights.highest[:, edge]
+        heaviest += heaviest.transpose(0, 2, 1)
+        self.bounds = Bounds(
+            gradient=float(np.max(np.linalg.norm(heaviest.sum(axis=2), axis=1))),
+            value=float(weights.highest.sum(axis=1).max()),
+            smoothness=2 * float(np.max(np.linalg.norm(heaviest, 2, axis=(1, 2)))),
+        )
+
+    @classmethod
+    def random(
+        cls, *, agents: int, left: int, right: int, seed: int, edges: float = 0.6, down_closed: bool = False
+    ) -> "PlantedCut":
+        """A random bipartite graph with this share of all possible edges, each with its own drifting weight."""
+        rng = np.random.default_rng(seed)
+        every = np.array([(i, left + j) for i in range(left) for j in range(right)])
+        kept = every[np.sort(rng.permutation(len(every))[: max(1, round(edges * len(every)))])]
+        weights = PeriodicWeights.random(agents, len(kept), low=0.2, high=1.0, swing=1.0, seed=seed)
+        return cls(weights, kept, np.arange(left), left + right, down_closed=down_closed)
+
+    @classmethod
+    def davis(cls, *, agents: int, seed: int = 0, down_closed: bool = False) -> "PlantedCut":
+        """The Davis graph of women and the events they attended: 32 nodes, 89 edges, the 14 events on the left."""
+        graph = nx.davis_southern_women_graph()
+        nodes = sorted(graph, key=str)
+        index = {node: i for i, node in enumerate(nodes)}
+        events = [index[node] for node in nodes if graph.nodes[node]["bipartite"] == 1]
+        ends = np.array([(index[a], index[b]) for a, b in graph.edges])
+        weights = PeriodicWeights.random(agents, len(ends), low=0.5, high=1.5, swing=0.5, seed=seed)
+        return cls(weights, ends, events, len(nodes), down_closed=down_closed)
+
+    def reward(self, weights: Array, x: Array) -> Array:
+        a, b = x[self.ends[:, 0]], x[self.ends[:, 1]]
+        return jnp.dot(weights, a + b - 2 * a * b)
+
+    def best(self, weights: Vector) -> Vector:
+        return self.planted
+
+
+class WorstCase(Planted):
+    """Pairs (a, b): f = sum over pairs w (p a + q b - s a b) with a + b <= 1; best is b = 1, the trap is a = 1.
+
+    From the trap, g points equally towards a and b, so no direction in K looks better; and the trap's action earns
+    alpha times the optimum. No guarantee for the case can hold with a larger alpha. With w = 1:
+
+        case   set        p          q      s      action at a = 1      reward there / optimum
+        A1     a + b = 1  1          1 + c  c      a = 1                1/(1 + c), c the curvature
+        A2     a + b <= 1 1 - 1/e    1      p      a = 1                1 - 1/e
+        A3     a + b <= 1 1/2        1      3/2    a = 1/2              1/4
+        A4     a + b <= 1 1/(e - 1)  1      1 + p  a = 1 - 1/e          1/e
+
+    (Concave functions have alpha = 1: an agent that is stuck has reached the optimum.)
+
+    >>> WorstCase.random("A3", agents=2, pairs=3, seed=0).trap.tolist()
+    [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
+    """
+
+    coefficients: tuple[Vector, Vector, Vector]  # p, q, s
+    pairs: int = eqx.field(static=True)
+
+    def __init__(self, case: str, weights: Adversary, *, curvature: float = 1.0):
+        e = float(np.e)
+        traps: dict[str, tuple[Linearization, float, float, float]] = {
+            "A1": (cases.MonotoneGeneral(curvature=curvature), 1.0, 1 + curvature, curvature),
+            "A2": (cases.MonotoneOrigin(), 1 - 1 / e, 1.0, 1 - 1 / e),
+            "A3": (cases.NonMonotoneGeneral(), 0.5, 1.0, 1.5),
+            "A4": (cases.NonMonotoneDownClosed(), 1 / (e - 1), 1.0, 1 + 1 / (e - 1)),
+        }
+        if case not in traps:
+            raise ValueError(f"there are traps for the cases {', '.join(traps)}; got {case!r}.")
+        need_nonnegative(weights, "the weights of the pairs are")
+        self.weights, self.pairs = weights, int(weights.highest.shape[1])
+        self.linearization, p, q, s = traps[case]
+        self.coefficients = (np.asarray(p), np.asarray(q), np.asarray(s))
+        self.set = PartitionMatroid(np.repeat(np.arange(self.pairs), 2), np.ones(self.pairs), bases=case == "A1")
+        # f is linear in a and in b: slopes p - s b and q - s a are largest in size at 0 or 1.
+        steepest = np.hypot(max(p, abs(p - s)), max(q, abs(q - s)))
+        highest = weights.highest
+        self.bounds = Bounds(
+            gradient=float(np.max(np.linalg.norm(highest, axis=1))) * float(steepest),
+            value=float(highest.sum(axis=1).max()) * max(p, q),
+            smoothness=float(highest.max()) * s,
+        )
+
+    @classmethod
+    def random(cls, case: str, *, agents: int, pairs: int, seed: int, curvature: float = 1.0) -> "WorstCase":
+        """Every pair's weight drifts."""
+        weights = PeriodicWeights.random(agents, pairs, low=0.5, high=1.0, swing=1.0, seed=seed)
+        return cls(case, weights, curvature=curvature)
+
+    @property
+    def trap(self) -> Vector:
+        return np.tile([1.0, 0.0], self.pairs)
+
+    def reward(self, weights: Array, x: Array) -> Array:
+        p, q, s = self.coefficients
+        a, b = x[0::2], x[1::2]
+        return jnp.dot(weights, p * a + q * b - s * a * b)
+
+    def best(self, weights: Vector) -> Vector:
+        return np.tile([0.0, 1.0], self.pairs)
