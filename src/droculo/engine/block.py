@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,7 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.experimental.layout import Layout, with_layout_constraint
 
-from droculo.algorithms import Algorithm, Answers, Keys, Ports, SlotPlay
+from droculo.algorithms import Algorithm, Answers, Keys, OracleCalls, SlotPlay
 from droculo.engine.record import Record
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -48,27 +50,6 @@ class World(eqx.Module):
     agents: Array  # (N,)
 
 
-def answers(problem: Problem, agent: Array, noise_key: Array, played: SlotPlay, order: int) -> Answers:
-    """The problem's answers to the questions of one agent in one slot."""
-
-    def one(index: Array, t: Array, x: Array) -> Array:
-        return problem.answer(agent, t, x, order, _noise(problem, noise_key, t, index))
-
-    asked = jax.vmap(one)(jnp.arange(played.rounds.shape[0]), played.rounds, played.points)
-    if played.earned is None:
-        return Answers(asked)
-    after = jnp.asarray(played.rounds.shape[0])  # noise of its own, numbered after that of the questions
-
-    def value(t: Array, x: Array) -> Array:
-        return problem.answer(agent, t, x, 0, _noise(problem, noise_key, t, after))
-
-    return Answers(asked, jax.vmap(value)(played.earned, played.actions))
-
-
-def _noise(problem: Problem, key: Array, t: Array, index: Array) -> Array:
-    return jax.random.fold_in(jax.random.fold_in(key, t), index) if problem.noisy else key
-
-
 class RunKeys(NamedTuple):
     """The random keys of a run, the same for every driver."""
 
@@ -95,15 +76,56 @@ def begin(world: World) -> Any:
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), one)
 
 
+class AgentPorts(eqx.Module):
+    """The ports of one agent in one block, inside a vmap over the agents of a driver, which adds `mix`."""
+
+    world: World
+    keys: RunKeys
+    agent: Array
+    block: Array
+
+    def ask(self, played: SlotPlay, order: int) -> Answers:
+        """The problem's answers to the questions of one slot."""
+        problem, noise = self.world.problem, jax.random.fold_in(self.keys.noise, self.agent)
+
+        def one(order: int, index: Array, t: Array, x: Array) -> Array:
+            own = jax.random.fold_in(jax.random.fold_in(noise, t), index) if problem.noisy else noise
+            return problem.answer(self.agent, t, x, order, own)
+
+        number = played.rounds.shape[0]
+        asked = jax.vmap(partial(one, order))(jnp.arange(number), played.rounds, played.points)
+        if played.earned is None:
+            return Answers(asked)
+        after = partial(one, 0, jnp.asarray(number))  # with noise that is numbered after that of the questions
+        return Answers(asked, jax.vmap(after)(played.earned, played.actions))
+
+    @abstractmethod
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        """Send `tree` to the neighbours and receive the weighted average."""
+
+
 class AgentBlock(NamedTuple):
     """One block of one agent: its rounds from `first` on are a function of these values."""
 
-    world: World
+    ports: AgentPorts
     shape: Shape
-    ports: Ports
     state: Any
     first: Array
-    keys: Keys
+
+    @property
+    def world(self) -> World:
+        return self.ports.world
+
+    @property
+    def keys(self) -> Keys:
+        return self.ports.keys.of_agent(self.ports.agent)
+
+    def whole(self) -> tuple[Any, OracleCalls, Kept | None]:
+        """Play, exchange and update: the new state, its costs, and what is recorded."""
+        total, seen = self.play()
+        kept = self.keep(seen)
+        state, spent = self.world.algorithm.update(self.ports, self.state, total, self.keys.fold_in(self.first))
+        return state, spent, kept
 
     def play(self) -> tuple[Any, list[SlotPlay] | None]:
         """The sum of the shares of all slots. They are played side by side in chunks, so that memory does not grow with
@@ -115,20 +137,20 @@ class AgentBlock(NamedTuple):
         numbers = self.world.agents.shape[0] * length * self.world.algorithm.domain.dim
         chunk = max(1, min(shape.slots, shape.at_once // numbers))
         whole, rest = divmod(shape.slots, chunk)
+
+        def add(c: Array, total: Any) -> Any:
+            return jax.tree.map(jnp.add, total, self._slots(self.first + c * chunk * length, chunk, length)[0])
+
         parts = []
         if whole:
             share, played = self._slots(self.first, chunk, length)
-            if whole > 1:
-                share = self._add_chunks(share, whole, chunk)
-            parts.append((share, played))
+            parts.append((share if whole == 1 else jax.lax.fori_loop(1, whole, add, share), played))
         if rest:
             parts.append(self._slots(self.first + whole * chunk * length, rest, length))
         if shape.short:
             parts.append(self._slots(self.first + shape.slots * length, 1, shape.short))
-        total = parts[0][0]
-        for share, _ in parts[1:]:
-            total = jax.tree.map(jnp.add, total, share)
-        return total, [played for _, played in parts] if whole <= 1 else None
+        shares, seen = zip(*parts, strict=True)
+        return reduce(partial(jax.tree.map, jnp.add), shares), list(seen) if whole <= 1 else None
 
     def keep(self, seen: list[SlotPlay] | None) -> Kept | None:
         """The recorded rounds, and how many of their actions and queries lie outside of K. `seen`: the plays, if `play`
@@ -157,37 +179,25 @@ class AgentBlock(NamedTuple):
         shares, played = jax.vmap(lambda q: self._slot(start + q * length, length))(jnp.arange(number))
         return jax.tree.map(lambda leaf: _rows(leaf).sum(axis=0), shares), played
 
-    def _add_chunks(self, share: Any, chunks: int, chunk: int) -> Any:
-        """The share of the first chunk, and of all others."""
-        length = self.world.algorithm.slot
-
-        def add(c: Array, total: Any) -> Any:
-            return jax.tree.map(jnp.add, total, self._slots(self.first + c * chunk * length, chunk, length)[0])
-
-        return jax.lax.fori_loop(1, chunks, add, share)
-
     def _replayed(self) -> tuple[Array, ...]:
         """The rounds to keep, played again: a slot's plays are a function of state and key. Answers are unused, so XLA
         removes the oracle calls."""
-        shape, slot = self.shape, self.world.algorithm.slot
-        parts = [self._replayed_slots(self.first, shape.slots, slot)] if shape.slots else []
+        shape, slot, every = self.shape, self.world.algorithm.slot, self.shape.record.every
+
+        def of_slots(begin: Array, slots: int, length: int) -> tuple[Array, ...]:
+            rounds = (-(-begin // every) + jnp.arange(-(-slots * length // every))) * every
+            valid = rounds < begin + slots * length
+
+            def replay(offset: Array) -> tuple[Array, Array]:
+                played = self._slot(begin + offset // length * length, length)[1]
+                return played.actions[offset % length], played.points
+
+            return rounds, valid, *jax.vmap(replay)(jnp.where(valid, rounds - begin, 0))
+
+        parts = [of_slots(self.first, shape.slots, slot)] if shape.slots else []
         if shape.short:
-            parts.append(self._replayed_slots(self.first + shape.slots * slot, 1, shape.short))
-        rounds, valid, actions, queries = (jnp.concatenate(pieces) for pieces in zip(*parts, strict=True))
-        return rounds, valid, actions, queries
-
-    def _replayed_slots(self, begin: Array, slots: int, length: int) -> tuple[Array, ...]:
-        every = self.shape.record.every
-        number = -(-slots * length // every)
-        rounds = (-(-begin // every) + jnp.arange(number)) * every
-        valid = rounds < begin + slots * length
-        offset = jnp.where(valid, rounds - begin, 0)
-
-        def replay(offset: Array) -> tuple[Array, Array]:
-            played = self._slot(begin + offset // length * length, length)[1]
-            return played.actions[offset % length], played.points
-
-        return rounds, valid, *jax.vmap(replay)(offset)
+            parts.append(of_slots(self.first + shape.slots * slot, 1, shape.short))
+        return tuple(map(jnp.concatenate, zip(*parts, strict=True)))
 
 
 def _rows(shares: Array) -> Array:

@@ -15,10 +15,9 @@ from jax.custom_batching import custom_vmap
 from jax.experimental import io_callback
 from numpy.typing import NDArray
 
-from droculo.algorithms import Algorithm, Answers, OracleCalls, SlotPlay
-from droculo.engine.block import AgentBlock, Kept, RunKeys, Shape, World, answers
+from droculo.algorithms import Algorithm, OracleCalls
+from droculo.engine.block import AgentBlock, AgentPorts, Kept, RunKeys, Shape, World
 from droculo.engine.compiling import supported_options
-from droculo.networks import Network
 from droculo.networks.links import Links, at
 from droculo.runtime.exchange import NOT_FINITE, NeighbourExchange, exchange_of
 from droculo.runtime.messages import message_of
@@ -49,56 +48,39 @@ class CompiledLinks(eqx.Module):
         )
 
 
-class ProcessPorts(eqx.Module):
-    """The two ports of one agent of a process, inside a vmap over all of that process."""
+class ProcessPorts(AgentPorts):
+    """The other agents of the process are in the vmap, and its neighbours are called."""
 
-    world: World
     links: CompiledLinks
-    agent: Array
-    keys: RunKeys
-    block: Array
-
-    def ask(self, played: SlotPlay, order: int) -> Answers:
-        return answers(self.world.problem, self.agent, jax.random.fold_in(self.keys.noise, self.agent), played, order)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
-        return mix(self.world.algorithm, self.world.network, self.links, self.keys.network, self.block, tree, index)
+        """One agent's part of an exchange. The vmap over all agents of the process turns it into one call of the host."""
+        message = message_of(tree)
+        number = self.block * self.world.algorithm.exchanges + index
+        up = self.world.network.links_up(self.keys.network, number)
 
+        @custom_vmap
+        def exchange(algorithm: Algorithm, links: CompiledLinks, number: Array, up: Array, row: Array) -> Any:
+            # Outside of the vmap over its process an agent has no neighbours.
+            alone = message.mixed(row[None], lambda v: v if jnp.issubdtype(v.dtype, jnp.inexact) else v * 1.0)
+            return jax.tree.map(lambda leaf: leaf[0], alone)
 
-def mix(
-    algorithm: Algorithm,
-    network: Network,
-    links: CompiledLinks,
-    key: Array,
-    block: Array,
-    tree: Any,
-    index: int | Array,
-) -> Any:
-    """One agent's part of an exchange. The vmap over all agents of the process turns it into one call of the host."""
-    message = message_of(tree)
-    number = block * algorithm.exchanges + index
-    up = network.links_up(key, number)
+        @exchange.def_vmap
+        def _of_process(size: int, batched: Any, algorithm: Any, links: Any, number: Any, up: Any, rows: Any) -> Any:
+            here = up[links.ids[number % links.ids.shape[0]]]
+            heard, said, counts = _call(links, number, here, rows)
+            credible = jax.vmap(lambda row: algorithm.credible(message.tree(row), number % algorithm.exchanges))(heard)
+            finite = message.finite(heard)
+            doubts = jnp.where(finite, said & ~jnp.asarray(credible), NOT_FINITE * said)
+            counts &= jax.lax.cond(
+                jnp.any(doubts > 0), lambda: _refuse(links, number, doubts, counts), lambda: jnp.ones_like(counts)
+            )
+            heard = jnp.where(finite[:, None], heard, jnp.zeros_like(heard))  # a weight of zero does not take NaN away
+            known, stacked = jnp.concatenate([rows, heard])[links.order], at(links.stacked, number)
+            mixed = message.mixed(known, lambda values: stacked.mix(values, here * counts)[links.own])
+            return mixed, jax.tree.map(lambda _: True, mixed)
 
-    @custom_vmap
-    def exchange(algorithm: Algorithm, links: CompiledLinks, number: Array, up: Array, row: Array) -> Any:
-        return message.alone(row)  # outside of the vmap over its process an agent has no neighbours
-
-    @exchange.def_vmap
-    def _of_process(size: int, batched: Any, algorithm: Any, links: Any, number: Any, up: Any, rows: Any) -> Any:
-        here = up[links.ids[number % links.ids.shape[0]]]
-        heard, said, counts = _call(links, number, here, rows)
-        credible = jax.vmap(lambda row: algorithm.credible(message.tree(row), number % algorithm.exchanges))(heard)
-        finite = jnp.asarray(message.finite(heard))
-        doubts = jnp.where(finite, said & ~jnp.asarray(credible), NOT_FINITE * said)
-        counts &= jax.lax.cond(
-            jnp.any(doubts > 0), lambda: _refuse(links, number, doubts, counts), lambda: jnp.ones_like(counts)
-        )
-        known = jnp.concatenate([rows, message.cleared(heard, finite)])[links.order]
-        stacked = at(links.stacked, number)
-        mixed = message.mixed(known, lambda values: stacked.mix(values, here * counts)[links.own])
-        return mixed, jax.tree.map(lambda _: True, mixed)
-
-    return message.result(exchange(algorithm, links, jnp.asarray(number), up, message.row(tree)))
+        return exchange(self.world.algorithm, self.links, jnp.asarray(number), up, message.row(tree))
 
 
 def _call(links: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[Array, Array, Array]:
@@ -152,17 +134,10 @@ def play(
     world: World, links: CompiledLinks, shape: Shape, states: Any, key: Array, first: Array
 ) -> tuple[Any, OracleCalls, Kept | None]:
     """One block of all agents of a process, from round `first` on."""
-    keys = RunKeys.of(key)
-    block = first // (world.algorithm.block * world.algorithm.slot)
+    keys, length = RunKeys.of(key), world.algorithm.block * world.algorithm.slot
 
     def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
-        ports = ProcessPorts(world, links, agent, keys, block)
-        own = keys.of_agent(agent)
-        played = AgentBlock(world, shape, ports, state, first, own)
-        total, seen = played.play()
-        kept = played.keep(seen)
-        state, spent = world.algorithm.update(ports, state, total, own.fold_in(first))
-        return state, spent, kept
+        return AgentBlock(ProcessPorts(world, keys, agent, first // length, links), shape, state, first).whole()
 
     return jax.vmap(one)(world.agents, states)
 
@@ -199,17 +174,14 @@ class _Same:
         return isinstance(other, _Same) and self._key == other._key
 
 
-def _bound(small: Any, shape: Shape) -> Callable[..., Any]:
+@lru_cache(maxsize=8)
+def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
+    """One program for all seeds of a cell."""
+
     def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, Any, Kept | None]:
-        world, links = eqx.combine(large, small)
+        world, links = eqx.combine(large, small.tree)
         handle, key = moving
         links = eqx.tree_at(lambda links: links.handle, links, handle, is_leaf=lambda leaf: leaf is None)
         return play(world, links, shape, states, key, first)
 
-    return run
-
-
-@lru_cache(maxsize=8)
-def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
-    """One program for all seeds of a cell."""
-    return jax.jit(_bound(small.tree, shape), compiler_options=supported_options() if quick else None)
+    return jax.jit(run, compiler_options=supported_options() if quick else None)
