@@ -32,7 +32,7 @@ from droculo import Droculo, Record, feedback, networks, oracles, problems
 from droculo.algorithms import Schedule
 from droculo.engine.block import Shape, World, begin
 from droculo.engine.compiling import program
-from droculo.engine.inputs import cast
+from droculo.engine.run import cast
 from droculo.engine.plan import at_once
 from droculo.networks import Network
 from droculo.problems.adversaries import Switching

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay
 from droculo.engine.compiling import program
-from droculo.engine.inputs import cast
+from droculo.engine.run import cast
 from droculo.precision import double
 from droculo.problems import Problem
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -52,6 +54,22 @@ class Fingerprint:
     def to_json(self) -> dict[str, Any]:
         """As plain data, with all digits."""
         return {"exact": self.exact, "numbers": [list(each) for each in self.numbers]}
+
+    def owns(self, file: Path, about: Mapping[str, Any] | None = None) -> bool:
+        """Write this identity, and what else there is to know `about` the run, to a file that is not there yet; of one that
+        is there, True if it says the same."""
+        if not file.exists():
+            told = self.to_json() if about is None else {"identity": self.to_json(), **about}
+            half = file.with_suffix(".part")
+            half.write_text(json.dumps(told))
+            half.replace(file)
+            return True
+        try:
+            told = json.loads(file.read_text())
+            identity = told if about is None else told.pop("identity")
+            return Fingerprint.from_json(identity).matches(self) and (about is None or told == about)
+        except (ValueError, KeyError):  # damaged, or of an earlier version
+            return False
 
     @classmethod
     def from_json(cls, data: Any) -> Fingerprint:

@@ -21,7 +21,7 @@ from droculo.engine.behaviour import behaviour_of_algorithm
 from droculo.engine.block import RunKeys, World
 from droculo.engine.compiling import program
 from droculo.engine.fingerprint import fingerprint
-from droculo.engine.inputs import as_keys, cast
+from droculo.engine.run import as_keys, cast
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.precision import double

@@ -41,11 +41,10 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.algorithms import Algorithm, message_bytes, message_size
 from droculo.engine import Record
 from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
-from droculo.engine.block import Kept, begin
+from droculo.engine.block import Kept, Shape, begin
 from droculo.engine.fingerprint import Fingerprint, fingerprint
-from droculo.engine.inputs import check_finite, check_inside
-from droculo.engine.plan import Plan
-from droculo.engine.run import Run
+from droculo.engine.plan import shapes_of_blocks
+from droculo.engine.run import Run, check_finite, check_inside
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -91,28 +90,25 @@ def run_process(
     continues from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the
     number of rounds played, and of all rounds.
     """
-    run = Run.of(
-        problem, algorithm, network, key=key, rounds=rounds, record=record, agents=agents, dtype=dtype
-    )  # fmt: skip
+    run = Run.of(problem, algorithm, network, key=key, rounds=rounds, record=record, agents=agents, dtype=dtype)
     _check(run, partition, transport)
     began = time.perf_counter()
     with run.precision():
         world = run.world(nodes=partition.agents)
         exchange = NeighbourExchange(partition, transport)
         block = CompiledBlock(world, CompiledLinks.of(partition, exchange), run.keys[0], run.compiles_quickly(quick))
-        states, plan = begin(world), Plan.of(algorithm, run.rounds, run.record)
+        states, shapes = begin(world), shapes_of_blocks(algorithm, run.rounds, run.record)
         identity = fingerprint() if folder is None else _identity(run, partition)
         journal = open_journal(folder, layout_of(algorithm, partition, run.kind), identity, partition)
         transport.listener = journal.link
         with exchange.dry_run():  # compile before the neighbours are met, so that none of them waits for the compiler
-            for shape in plan.shapes():
+            for shape in dict.fromkeys(shapes):
                 block(shape, states, 0)
         try:
-            first, states = meet(transport, journal, algorithm, states, plan.blocks)
-            loop = _Loop(run, plan, block, exchange, journal)
-            for number in range(first, plan.blocks):
+            first, states = meet(transport, journal, algorithm, states, len(shapes))
+            for number in range(first, len(shapes)):
                 due = time.monotonic() + pace
-                states, last = loop.play(number, states)
+                states, last = _play(run, block, exchange, journal, shapes[number], number, states)
                 if progress is not None:
                     progress(last, run.rounds)
                 if pace:
@@ -124,30 +120,27 @@ def run_process(
     return ProcessRun(partition, tuple(journal.entries), transport.meter, took, journal.layout)
 
 
-@dataclass(frozen=True)
-class _Loop:
-    """What all blocks of a process have in common."""
-
-    run: Run
-    plan: Plan
-    block: CompiledBlock
-    exchange: NeighbourExchange
-    journal: Journal
-
-    def play(self, number: int, states: Any) -> tuple[Any, int]:
-        """Play a block, check what came out of it, and write it down. Returns the states after it, and its last round + 1."""
-        first = number * self.plan.length
-        last = min(first + self.plan.length, self.run.rounds)
-        self.exchange.reset()
-        states, spent, kept = self.block(self.plan.shape(number), states, first)
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
-        self.exchange.raise_error()
-        if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
-            check_finite(states, first, last - first)  # says what is wrong
-        if kept is not None:
-            check_inside(kept.outside, first, last - first)
-        self.journal.keep(_entry(number, last, spent, kept, self.exchange, self.journal.layout), leaves)
-        return states, last
+def _play(
+    run: Run,
+    block: CompiledBlock,
+    exchange: NeighbourExchange,
+    journal: Journal,
+    shape: Shape,
+    number: int,
+    states: Any,
+) -> tuple[Any, int]:
+    """Play a block, check what came out of it, and write it down. Returns the states after it, and its last round + 1."""
+    length = run.algorithm.block * run.algorithm.slot
+    first, last = number * length, min((number + 1) * length, run.rounds)
+    exchange.reset()
+    states, spent, kept = block(shape, states, first)
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
+    exchange.raise_error()
+    check_finite(leaves, first, last - first)
+    if kept is not None:
+        check_inside(kept.outside, first, last - first)
+    journal.keep(_entry(number, last, spent, kept, exchange, journal.layout), leaves)
+    return states, last
 
 
 def check_transport_of(partition: Partition, transport: Transport) -> None:
@@ -162,7 +155,8 @@ def check_transport_of(partition: Partition, transport: Transport) -> None:
 
 
 def _check(run: Run, partition: Partition, transport: Transport) -> None:
-    """What can be wrong in a process beyond what can be wrong in any run."""
+    """What can be wrong in a process beyond what can be wrong in any run. What could not be sent or counted is an error
+    before anything is sent."""
     check_transport_of(partition, transport)
     if not partition.network.matches(identity_of(run.network)):
         raise ValueError(
@@ -172,11 +166,6 @@ def _check(run: Run, partition: Partition, transport: Transport) -> None:
         raise ValueError("a process does not record its queries; use simulate with Record(queries=True) for that.")
     if len(run.keys) != 1:
         raise ValueError(f"a process plays one run at a time; got a batch of {len(run.keys)} keys.")
-    _check_sizes(run, partition, transport)
-
-
-def _check_sizes(run: Run, partition: Partition, transport: Transport) -> None:
-    """What could not be sent or counted is an error before anything is sent."""
     algorithm = run.algorithm
     exchanges = -(-run.rounds // (algorithm.block * algorithm.slot)) * algorithm.exchanges
     if run.kind == np.float32 and exchanges >= 2**31:

@@ -13,7 +13,7 @@ from jax import Array
 
 from droculo.algorithms import Anytime
 from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
-from droculo.engine.inputs import as_keys
+from droculo.engine.run import as_keys
 from droculo.engine.record import Record, Trajectory
 from droculo.networks import Network
 from droculo.problems import Problem, Shifted

@@ -19,11 +19,10 @@ from droculo.engine.block import World, begin
 from droculo.engine.compiling import program
 from droculo.engine.costs import COUNTED, CostCurve, Ledger
 from droculo.engine.fingerprint import Fingerprint, fingerprint
-from droculo.engine.inputs import check_finite, check_inside
 from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.engine.plan import Piece, pieces, questions
 from droculo.engine.record import Record, Trajectory
-from droculo.engine.run import Run, check_types
+from droculo.engine.run import Run, check_finite, check_inside, check_types
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
