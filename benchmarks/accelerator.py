@@ -32,8 +32,8 @@ from droculo import Droculo, Record, feedback, networks, oracles, problems
 from droculo.algorithms import Schedule
 from droculo.engine.block import Shape, World, begin
 from droculo.engine.compiling import program
-from droculo.engine.run import cast
 from droculo.engine.plan import at_once
+from droculo.engine.run import cast
 from droculo.networks import Network
 from droculo.problems.adversaries import Switching
 from droculo.simulator.stretch import stretch

@@ -13,8 +13,8 @@ from jax import Array
 
 from droculo.algorithms import Anytime
 from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
-from droculo.engine.run import as_keys
 from droculo.engine.record import Record, Trajectory
+from droculo.engine.run import as_keys
 from droculo.networks import Network
 from droculo.problems import Problem, Shifted
 from droculo.simulator.checkpoint import Checkpoint
