@@ -92,8 +92,8 @@ def cast(leaf: Any, kind: np.dtype) -> Any:
 def as_keys(key: Array | int) -> tuple[Array, bool]:
     if isinstance(key, int | np.integer) and 0 <= key < 2**32:
         key = jax.random.key(int(key))
-    random = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    if not random or key.ndim > 1 or key.size == 0:
+    known = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    if not isinstance(key, jax.Array) or not known or key.ndim > 1 or key.size == 0:
         raise TypeError(
             "key must be a whole number from 0 to 2^32 - 1, a JAX random key such as jax.random.key(0), or a batch of keys such as "
             f"jax.random.split(jax.random.key(0), 8); got {type(key).__name__}."

@@ -59,6 +59,7 @@ def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
         pieces = [getattr(part, name) for part in parts]
         return None if pieces[0] is None else np.concatenate(pieces, axis=-4 if name == "queries" else -3)
 
+    starts = np.cumsum([0, *(part.horizon for part in parts[:-1])])
     counts = {name: np.sum([part.ledger.counts[name] for part in parts], axis=0) for name in COSTS}
     return Trajectory(
         horizon=horizon,
@@ -69,20 +70,16 @@ def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
         agents=parts[0].agents,
         states=parts[-1].states,
         ledger=Ledger(counts, sum(part.ledger.seconds for part in parts)),
-        spending=_spending(parts),
+        spending=CostCurve(
+            np.concatenate([part.spending.rounds + start for part, start in zip(parts, starts, strict=True)]),
+            {name: _so_far([part.spending.counts[name] for part in parts]) for name in COUNTED},
+        ),
     )
 
 
-def _spending(parts: Sequence[Trajectory]) -> CostCurve:
-    starts = np.cumsum([0, *(part.horizon for part in parts[:-1])])
-    rounds = np.concatenate([part.spending.rounds + start for part, start in zip(parts, starts, strict=True)])
-
-    def so_far(name: str) -> Any:
-        """Every phase counts from where the phases before it ended."""
-        pieces: list[Any] = []
-        for part in parts:
-            own = part.spending.counts[name]
-            pieces.append(own + pieces[-1][..., -1:, :] if pieces else own)
-        return np.concatenate(pieces, axis=-2)
-
-    return CostCurve(rounds, {name: so_far(name) for name in COUNTED})
+def _so_far(pieces: list[Any]) -> Any:
+    """Every phase counts from where the phases before it ended."""
+    before = np.cumsum([piece[..., -1:, :] for piece in pieces], axis=0)
+    return np.concatenate(
+        [pieces[0], *(piece + start for piece, start in zip(pieces[1:], before, strict=False))], axis=-2
+    )

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from droculo.algorithms import Algorithm, Anytime
 from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
-from droculo.engine.block import World, begin
+from droculo.engine.block import begin
 from droculo.engine.compiling import program
 from droculo.engine.costs import COUNTED, CostCurve, Ledger
 from droculo.engine.fingerprint import Fingerprint, fingerprint
@@ -78,30 +78,26 @@ def simulate(
         world = run.world()
         states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(run.keys), *leaf.shape)), begin(world))
         plan = pieces(algorithm, run.rounds, run.record)
+        leaves, structure = jax.tree.flatten(states)
         saved: list[Arrays] = []
         if checkpoint is not None:
             saved = checkpoint.load(_identity(run, plan, states), len(plan))
-            states = _states_after(saved, states)
+        if saved:
+            states = jax.tree.unflatten(structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(len(leaves))])
+        play = program(stretch, quick=run.compiles_quickly(quick))
         for number in _with_progress(plan, len(saved), progress):
-            play = program(stretch, quick=run.compiles_quickly(quick))
-            states, arrays = _play(run, world, plan[number], play, states)
+            piece = plan[number]
+            start, blocks = jnp.asarray(piece.start), jnp.asarray(piece.blocks)
+            states, bill, kept = play(world, piece.shape, states, run.keys, start, blocks)
+            saved.append(_to_host(bill, kept, piece))
+            check_finite(states, piece.start, piece.rounds)
+            if kept is not None:
+                check_inside(kept.outside[:, : piece.blocks], piece.start, piece.rounds)
             if checkpoint is not None:
-                checkpoint.save(number, arrays | _leaves(states))
-            saved.append(arrays)
+                after = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
+                checkpoint.save(number, saved[-1] | after)
         states = jax.tree.map(np.asarray, states)
-    ends = np.cumsum([piece.rounds for piece in plan])
-    return _assemble(run, ends, states, saved, time.perf_counter() - began)
-
-
-def _play(run: Run, world: World, piece: Piece, play: Any, states: Any) -> tuple[Any, Arrays]:
-    """Play one piece; what comes back is checked."""
-    start, blocks = jnp.asarray(piece.start), jnp.asarray(piece.blocks)
-    states, bill, kept = play(world, piece.shape, states, run.keys, start, blocks)
-    arrays = _to_host(bill, kept, piece)
-    check_finite(states, piece.start, piece.rounds)
-    if kept is not None:
-        check_inside(kept.outside[:, : piece.blocks], piece.start, piece.rounds)
-    return states, arrays
+    return _assemble(run, plan, states, saved, time.perf_counter() - began)
 
 
 def _with_progress(plan: list[Piece], done: int, progress: bool | None) -> Iterator[int]:
@@ -120,18 +116,6 @@ def _with_progress(plan: list[Piece], done: int, progress: bool | None) -> Itera
             bar.update(rounds[number])
 
 
-def _leaves(states: Any) -> Arrays:
-    return {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
-
-
-def _states_after(saved: list[Arrays], states: Any) -> Any:
-    """The states after the last saved piece, or those given."""
-    if not saved:
-        return states
-    number = len(jax.tree.leaves(states))
-    return jax.tree.unflatten(jax.tree.structure(states), [jnp.asarray(saved[-1][f"state{i}"]) for i in range(number)])
-
-
 def _identity(run: Run, plan: list[Piece], states: Any) -> Fingerprint:
     """What a checkpoint belongs to."""
     given = (run.problem, run.algorithm, run.network, run.identities, run.keys, run.record, str(run.kind))
@@ -146,35 +130,31 @@ def _to_host(bill: Any, kept: Any, piece: Piece) -> Arrays:
     if kept is None:
         return arrays
     # Buffers are (seeds, blocks, agents, rounds of the block, ...); the axes of rounds and agents are swapped.
-    number = piece.blocks
-    played = np.asarray(kept.rounds)[0, :number, 0]
-    valid = np.asarray(kept.valid)[0, :number, 0] & (played < piece.start + piece.rounds)
+    played, valid = (np.asarray(each)[0, : piece.blocks, 0] for each in (kept.rounds, kept.valid))
+    valid = valid & (played < piece.start + piece.rounds)
     arrays["rounds"] = played[valid].astype(np.int64)
-    arrays["actions"] = np.swapaxes(np.asarray(kept.actions)[:, :number], 2, 3)[:, valid]
-    which_block = np.nonzero(valid)[0]
-    arrays["decisions"] = np.asarray(kept.decisions)[:, which_block]
-    if kept.queries is not None:
-        arrays["queries"] = np.swapaxes(np.asarray(kept.queries)[:, :number], 2, 3)[:, valid]
+    arrays["decisions"] = np.asarray(kept.decisions)[:, np.nonzero(valid)[0]]  # one for each block
+    for name in ("actions", "queries"):
+        if (found := getattr(kept, name)) is not None:
+            arrays[name] = np.swapaxes(np.asarray(found)[:, : piece.blocks], 2, 3)[:, valid]
     return arrays
 
 
-def _assemble(run: Run, ends: NDArray[np.int64], states: Any, saved: list[Arrays], seconds: float) -> Trajectory:
+def _assemble(run: Run, plan: list[Piece], states: Any, saved: list[Arrays], seconds: float) -> Trajectory:
     """The pieces put together; without a batch of seeds, without an axis for them."""
+    algorithm, every = run.algorithm, run.record.every
+    nothing = np.zeros((len(run.keys), 0, len(run.identities), algorithm.domain.dim), run.kind)
 
     def unbatch(array: Any) -> Any:
         return array if run.batched else array[0]
 
     def joined(name: str) -> Any:
-        return unbatch(np.concatenate([arrays[name] for arrays in saved], axis=1) if run.record.every else nothing)
+        return unbatch(np.concatenate([arrays[name] for arrays in saved], axis=1) if every else nothing)
 
-    algorithm, every = run.algorithm, run.record.every
-    nothing = np.zeros((len(run.keys), 0, len(run.identities), algorithm.domain.dim), run.kind)
     blocks = -(-run.rounds // (algorithm.block * algorithm.slot))
     asked = -(-run.rounds // algorithm.slot) * questions(algorithm)
-    counted = {name: unbatch(sum(arrays[name] for arrays in saved)) for name in COUNTED}
-    so_far = {
-        name: unbatch(np.cumsum(np.stack([arrays[name] for arrays in saved], axis=1), axis=1)) for name in COUNTED
-    }
+    spent = {name: unbatch(np.cumsum([arrays[name] for arrays in saved], axis=0).swapaxes(0, 1)) for name in COUNTED}
+    total = {name: curve[..., -1, :] for name, curve in spent.items()}
     return Trajectory(
         horizon=run.rounds,
         rounds=np.concatenate([arrays["rounds"] for arrays in saved]) if every else np.zeros(0, np.int64),
@@ -183,6 +163,6 @@ def _assemble(run: Run, ends: NDArray[np.int64], states: Any, saved: list[Arrays
         queries=joined("queries") if run.record.queries and every else None,
         agents=run.identities,
         states=jax.tree.map(unbatch, states),
-        ledger=Ledger.of(algorithm, counted, blocks, asked, run.kind, seconds),
-        spending=CostCurve(ends, so_far),
+        ledger=Ledger.of(algorithm, total, blocks, asked, run.kind, seconds),
+        spending=CostCurve(np.cumsum([piece.rounds for piece in plan]), spent),
     )
