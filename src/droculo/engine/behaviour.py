@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay
+from droculo.algorithms.contract import SilentPorts
 from droculo.engine.compiling import program
 from droculo.engine.run import cast
 from droculo.precision import double
@@ -37,7 +37,7 @@ def behaviour_of_algorithm(algorithm: Algorithm) -> list[NDArray]:
         return [np.asarray(leaf) for leaf in jax.tree.leaves(program(_first_block, quick=True)(exact))]
 
 
-class _Imagined:
+class _Imagined(SilentPorts):
     """Ports to a world whose answers are made up, and without neighbours."""
 
     def ask(self, played: SlotPlay, order: int) -> Answers:
@@ -45,9 +45,6 @@ class _Imagined:
         shape = (number, dim) if order == 1 else (number,)
         made_up = jnp.cos(1.0 + jnp.arange(np.prod(shape))).reshape(shape)
         return Answers(made_up, None if played.earned is None else jnp.cos(1.0 * played.earned))
-
-    def mix(self, tree: Any, index: int | Array = 0) -> Any:
-        return tree
 
 
 def _first_block(algorithm: Algorithm) -> Any:

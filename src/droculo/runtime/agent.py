@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import equinox as eqx
@@ -26,7 +25,7 @@ from droculo.expect import expect
 from droculo.networks import Network
 from droculo.precision import double
 from droculo.runtime.block import CompiledLinks, ProcessPorts
-from droculo.runtime.driver import ProcessRun, check_transport_of, entry_of, layout_of, meet, open_journal
+from droculo.runtime.driver import ProcessRun, check_transport_of, layout_of, meet, open_journal
 from droculo.runtime.exchange import NeighbourExchange
 from droculo.runtime.partitions import Partition, assign_agents, partition
 from droculo.runtime.transports.base import Transport
@@ -172,9 +171,7 @@ class Agent:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
@@ -233,9 +230,7 @@ class Agent:
         self._exchange.raise_error()
         self.state, self._total, self._actions = state, None, []
         rounds = np.arange(self.round - len(actions), self.round)
-        layout = self.journal.layout
-        entry = entry_of(block, rounds, actions[:, None], decision[None], spent, self._exchange, layout)
-        self.journal.keep(entry, leaves)
+        self.journal.keep(self._exchange.entry(block, rounds, actions[:, None], decision[None], spent), leaves)
 
 
 class _Asked(NamedTuple):

@@ -38,13 +38,14 @@ class CompiledLinks(eqx.Module):
 
     @classmethod
     def of(cls, partition: Partition, exchange: NeighbourExchange) -> CompiledLinks:
-        both = np.concatenate([partition.agents, partition.elsewhere])
+        order = np.argsort(np.concatenate([partition.agents, partition.elsewhere]))
+        most = partition.links.weight.shape[1]
         return cls(
             handle=jnp.asarray(exchange.handle, jnp.int32),
             stacked=partition.links,
-            ids=jnp.asarray(partition.ids),
-            order=jnp.asarray(np.argsort(both)),
-            own=jnp.asarray(np.searchsorted(partition.known, partition.agents)),
+            ids=jnp.asarray(np.stack([np.pad(part.ids, (0, most - len(part.ids))) for part in partition.parts])),
+            order=jnp.asarray(order),
+            own=jnp.asarray(np.argsort(order)[: len(partition.agents)]),
         )
 
 
@@ -88,7 +89,9 @@ def _call(links: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[
     JAX would round doubles to float32 in threads of its own."""
     dtype, (own, width) = np.dtype(rows.dtype), rows.shape
     elsewhere, local = links.order.shape[0] - own, up.shape[0]
-    bits = _words(rows)
+    padding = -width % 4 if dtype == np.uint8 else 0  # rows of bytes are filled up to whole words
+    whole = jnp.pad(rows, ((0, 0), (0, padding))).reshape(own, -1, 4) if dtype == np.uint8 else rows
+    bits = jax.lax.bitcast_convert_type(whole, jnp.uint32)
     number = number.astype(jax.dtypes.canonicalize_dtype(jnp.int64))
     long = number.dtype == jnp.int64  # in single precision exchanges have 32-bit numbers
     low, high = (number & 0xFFFFFFFF, number >> 32) if long else (number, jnp.zeros_like(number))
@@ -96,7 +99,6 @@ def _call(links: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[
     letter = jnp.concatenate([head, (up > 0).astype(jnp.uint32), bits.ravel()])
     like = jax.ShapeDtypeStruct((elsewhere, *bits.shape[1:]), jnp.uint32)  # type: ignore[no-untyped-call]
     flags = [jax.ShapeDtypeStruct((n,), jnp.bool_) for n in (elsewhere, local)]  # type: ignore[no-untyped-call]
-    padding = -width % 4 if dtype == np.uint8 else 0
 
     def host(letter: Any) -> tuple[NDArray, ...]:
         words = np.asarray(letter)
@@ -113,14 +115,6 @@ def _call(links: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[
     return jax.lax.bitcast_convert_type(heard, rows.dtype), said, counts
 
 
-def _words(rows: Array) -> Array:
-    """Rows as 32-bit words; rows of bytes are filled up to whole words."""
-    if rows.dtype != jnp.uint8:
-        return jax.lax.bitcast_convert_type(rows, jnp.uint32)
-    whole = jnp.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
-    return jax.lax.bitcast_convert_type(whole.reshape(len(rows), -1, 4), jnp.uint32)
-
-
 def _refuse(links: CompiledLinks, number: Array, doubts: Array, counts: Array) -> Array:
     like = jax.ShapeDtypeStruct(counts.shape, jnp.bool_)  # type: ignore[no-untyped-call]
 
@@ -130,20 +124,8 @@ def _refuse(links: CompiledLinks, number: Array, doubts: Array, counts: Array) -
     return io_callback(host, like, links.handle, number, doubts, ordered=True)
 
 
-def play(
-    world: World, links: CompiledLinks, shape: Shape, states: Any, key: Array, first: Array
-) -> tuple[Any, OracleCalls, Kept | None]:
-    """One block of all agents of a process, from round `first` on."""
-    keys, length = RunKeys.of(key), world.algorithm.block * world.algorithm.slot
-
-    def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
-        return AgentBlock(ProcessPorts(world, keys, agent, first // length, links), shape, state, first).whole()
-
-    return jax.vmap(one)(world.agents, states)
-
-
 class CompiledBlock:
-    """`play`, compiled for every shape of block. What stays the same becomes a part of the program, unless it is large: JAX
+    """One block of all agents of a process, compiled for every shape. What stays the same becomes a part of the program, unless it is large: JAX
     hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
 
     def __init__(self, world: World, links: CompiledLinks, key: Array, quick: bool):
@@ -180,8 +162,13 @@ def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
 
     def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, Any, Kept | None]:
         world, links = eqx.combine(large, small.tree)
-        handle, key = moving
-        links = eqx.tree_at(lambda links: links.handle, links, handle, is_leaf=lambda leaf: leaf is None)
-        return play(world, links, shape, states, key, first)
+        links = eqx.tree_at(lambda links: links.handle, links, moving[0], is_leaf=lambda leaf: leaf is None)
+        keys, length = RunKeys.of(moving[1]), world.algorithm.block * world.algorithm.slot
+
+        def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
+            ports = ProcessPorts(world, keys, agent, first // length, links)
+            return AgentBlock(ports, shape, state, first).whole()
+
+        return jax.vmap(one)(world.agents, states)
 
     return jax.jit(run, compiler_options=supported_options() if quick else None)

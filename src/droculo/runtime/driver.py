@@ -231,27 +231,11 @@ def _restored(data: NDArray[np.uint8], states: Any) -> Any:
     return jax.tree.unflatten(structure, found)
 
 
-def entry_of(
-    block: int,
-    rounds: NDArray,
-    actions: NDArray,
-    decisions: NDArray,
-    spent: Any,
-    exchange: NeighbourExchange,
-    layout: Layout,
-) -> Entry:
-    """A block for the journal: what was played, and what it cost."""
-    costs = np.stack([exchange.messages, *(np.asarray(cost) for cost in vars(spent).values())]).astype(np.int64)
-    counted = np.asarray(exchange.counted, np.int8).reshape(layout.exchanges, layout.neighbours)
-    return Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted)
-
-
 def _entry(number: int, last: int, spent: Any, kept: Kept | None, exchange: NeighbourExchange, layout: Layout) -> Entry:
     if kept is None:
-        nothing = np.zeros((0, layout.agents, layout.dim), layout.dtype)
         still = np.zeros((layout.agents, layout.dim), layout.dtype)
-        return entry_of(number, np.zeros(0, np.int64), nothing, still, spent, exchange, layout)
+        return exchange.entry(number, np.zeros(0), np.zeros((0, *still.shape), layout.dtype), still, spent)
     rounds = np.asarray(kept.rounds)[0]
     valid = np.asarray(kept.valid)[0] & (rounds < last)
     actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
-    return entry_of(number, rounds[valid], actions, np.asarray(kept.decisions), spent, exchange, layout)
+    return exchange.entry(number, rounds[valid], actions, np.asarray(kept.decisions), spent)

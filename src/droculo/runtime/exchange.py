@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from droculo.runtime.journal import Entry
 from droculo.runtime.partitions import LocalLinks, Partition
 from droculo.runtime.transports.base import Transport
 
@@ -65,6 +66,12 @@ class NeighbourExchange:
         self.messages = np.zeros(len(self.partition.agents), np.int64)
         self._counts = np.zeros(0, bool)  # the links that counted last
         self.counted: list[NDArray[np.int8]] = []  # for each exchange: which neighbours' links counted
+
+    def entry(self, block: int, rounds: NDArray, actions: NDArray, decisions: NDArray, spent: Any) -> Entry:
+        """A block for the journal: what was played, and what it cost."""
+        costs = np.stack([self.messages, *map(np.asarray, vars(spent).values())]).astype(np.int64)
+        counted = np.reshape(self.counted, (len(self.counted), len(self.partition.neighbours))).astype(np.int8)
+        return Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted)
 
     def raise_error(self) -> None:
         """Raise the error that an exchange kept, if there is one."""
