@@ -113,7 +113,11 @@ def _values(part: Any, seen: set[int]) -> Iterator[str | NDArray]:
     elif isinstance(part, jax.Array) and jnp.issubdtype(part.dtype, jax.dtypes.prng_key):
         yield np.asarray(jax.random.key_data(part))
     elif isinstance(part, float | np.ndarray | np.generic | jax.Array):
-        yield from _numeric(np.asarray(part))
+        array = np.asarray(part)
+        if array.dtype.kind in "fiub":
+            yield array
+        elif array.dtype.kind in "US":
+            yield from map(str, array.ravel())
     elif is_dataclass(part) and not isinstance(part, type):  # Equinox modules too
         yield from _each((getattr(part, field.name, None) for field in fields(part)), seen)
     elif isinstance(part, Mapping):
@@ -129,13 +133,6 @@ def _each(parts: Iterable[Any], seen: set[int]) -> Iterator[str | NDArray]:
     for part in parts:
         yield from _values(part, seen)
     yield ")"
-
-
-def _numeric(array: NDArray) -> Iterator[str | NDArray]:
-    if array.dtype.kind in "fiub":
-        yield array
-    elif array.dtype.kind in "US":
-        yield from (str(text) for text in array.ravel())
 
 
 def _captured(function: Any) -> list[Any]:

@@ -89,30 +89,25 @@ def _call(links: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[
     JAX would round doubles to float32 in threads of its own."""
     dtype, (own, width) = np.dtype(rows.dtype), rows.shape
     elsewhere, local = links.order.shape[0] - own, up.shape[0]
-    padding = -width % 4 if dtype == np.uint8 else 0  # rows of bytes are filled up to whole words
-    whole = jnp.pad(rows, ((0, 0), (0, padding))).reshape(own, -1, 4) if dtype == np.uint8 else rows
-    bits = jax.lax.bitcast_convert_type(whole, jnp.uint32)
+    padding = (0, 0), (0, -width % 4 if dtype == np.uint8 else 0)  # rows of bytes are filled up to whole words
+    bits = jnp.pad(rows, padding).view(jnp.uint32)
     number = number.astype(jax.dtypes.canonicalize_dtype(jnp.int64))
     long = number.dtype == jnp.int64  # in single precision exchanges have 32-bit numbers
     low, high = (number & 0xFFFFFFFF, number >> 32) if long else (number, jnp.zeros_like(number))
     head = jnp.stack([links.handle.astype(number.dtype), low, high]).astype(jnp.uint32)
     letter = jnp.concatenate([head, (up > 0).astype(jnp.uint32), bits.ravel()])
-    like = jax.ShapeDtypeStruct((elsewhere, *bits.shape[1:]), jnp.uint32)  # type: ignore[no-untyped-call]
+    like = jax.ShapeDtypeStruct((elsewhere, bits.shape[1]), jnp.uint32)  # type: ignore[no-untyped-call]
     flags = [jax.ShapeDtypeStruct((n,), jnp.bool_) for n in (elsewhere, local)]  # type: ignore[no-untyped-call]
 
     def host(letter: Any) -> tuple[NDArray, ...]:
         words = np.asarray(letter)
-        mine = words[3 + local :].view(dtype).reshape(own, width + padding)[:, :width]
+        mine = words[3 + local :].reshape(bits.shape).view(dtype)[:, :width]
         count = int(words[2]) << 32 | int(words[1])
         heard, said, counts = exchange_of(words[0]).exchange(count, words[3 : 3 + local] > 0, mine)
-        whole = np.pad(heard, ((0, 0), (0, padding))) if padding else heard
-        return whole.view(np.uint32).reshape(like.shape), said, counts
+        return np.pad(heard, padding).view(np.uint32), said, counts
 
     heard, said, counts = io_callback(host, (like, *flags), letter, ordered=True)
-    if dtype == np.uint8:
-        as_bytes = jax.lax.bitcast_convert_type(heard, jnp.uint8).reshape(elsewhere, width + padding)
-        return as_bytes[:, :width], said, counts
-    return jax.lax.bitcast_convert_type(heard, rows.dtype), said, counts
+    return heard.view(dtype)[:, :width], said, counts
 
 
 def _refuse(links: CompiledLinks, number: Array, doubts: Array, counts: Array) -> Array:

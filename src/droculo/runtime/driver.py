@@ -189,10 +189,8 @@ def open_journal(folder: Path | str | None, layout: Layout, identity: Fingerprin
 def _identity(run: Run, partition: Partition) -> Fingerprint:
     """What a journal belongs to. A process asks the functions of its own agents only."""
     asked = (run.rounds, run.record, str(run.kind), run.identities, run.keys)
-    seen = (
-        behaviour_of_problem(run.problem, run.identities[partition.agents], run.rounds),
-        behaviour_of_algorithm(run.algorithm),
-    )
+    here = run.identities[partition.agents]
+    seen = behaviour_of_problem(run.problem, here, run.rounds), behaviour_of_algorithm(run.algorithm)
     return fingerprint(run.problem, run.algorithm, run.network, partition.agents, partition.elsewhere, asked, seen)
 
 
@@ -223,12 +221,9 @@ def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: A
 
 def _restored(data: NDArray[np.uint8], states: Any) -> Any:
     leaves, structure = jax.tree.flatten(states)
-    found, at = [], 0
-    for leaf in leaves:
-        size = leaf.size * leaf.dtype.itemsize
-        found.append(jnp.asarray(np.frombuffer(data, leaf.dtype, leaf.size, at).reshape(leaf.shape)))
-        at += size
-    return jax.tree.unflatten(structure, found)
+    parts = np.split(data, np.cumsum([leaf.nbytes for leaf in leaves])[:-1])
+    found = [part.view(leaf.dtype).reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+    return jax.tree.unflatten(structure, map(jnp.asarray, found))
 
 
 def _entry(number: int, last: int, spent: Any, kept: Kept | None, exchange: NeighbourExchange, layout: Layout) -> Entry:

@@ -61,11 +61,11 @@ class Bytes(Numbers):
         self.ends = np.cumsum([array.size * array.dtype.itemsize for array in arrays])
 
     def row(self, tree: Any) -> Array:
-        return jnp.concatenate([_bytes(jnp.asarray(leaf)) for leaf in jax.tree.leaves(tree)])
+        return jnp.concatenate([jnp.ravel(leaf).view(jnp.uint8) for leaf in jax.tree.leaves(tree)])
 
     def tree(self, row: Array) -> Any:
         parts = jnp.split(row, self.ends[:-1])
-        leaves = [_array(part, shape, dtype) for part, (shape, dtype) in zip(parts, self.like, strict=True)]
+        leaves = [part.view(dtype).reshape(shape) for part, (shape, dtype) in zip(parts, self.like, strict=True)]
         return jax.tree.unflatten(self.structure, leaves)
 
     def finite(self, rows: Array) -> Array:
@@ -77,17 +77,3 @@ class Bytes(Numbers):
 
     def mixed(self, rows: Array, average: Callable[[Array], Array]) -> Any:
         return jax.tree.map(average, jax.vmap(self.tree)(rows))
-
-
-def _bytes(array: Array) -> Array:
-    if array.dtype == jnp.bool_:
-        return array.astype(jnp.uint8).ravel()
-    return jax.lax.bitcast_convert_type(array, jnp.uint8).ravel()
-
-
-def _array(row: Array, shape: tuple[int, ...], dtype: np.dtype) -> Array:
-    if dtype == np.bool_:
-        return row.reshape(shape) > 0
-    if dtype.itemsize == 1:
-        return jax.lax.bitcast_convert_type(row, dtype).reshape(shape)
-    return jax.lax.bitcast_convert_type(row.reshape(-1, dtype.itemsize), dtype).reshape(shape)
