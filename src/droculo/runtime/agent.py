@@ -83,7 +83,6 @@ class Agent:
         self.transport = transport
         self.round = 0
         self._began = time.perf_counter()
-        self._exchange = NeighbourExchange(self.partition, transport)
         self._played: SlotPlay | None = None  # in the slot that began with round `_start`
         self._answers: Any = None  # to what that slot asks, as they come in
         self._start = 0
@@ -91,19 +90,18 @@ class Agent:
         self._actions: list[Vector] = []  # of the block so far
         self._asked: _Asked | None = None
         with double():
-            exact = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), (algorithm, network))
-            self.algorithm = exact[0]
-            world = World(_UNKNOWN, *exact, jnp.asarray(self.partition.agents))
-            run_keys, here = jax.jit(RunKeys.of)(keys[0]), jnp.asarray(self.partition.me)
-            links = CompiledLinks.of(self.partition, self._exchange)
-            self._ports = _UpdatePorts(world, run_keys, here, jnp.asarray(0), links)
-            self._key = run_keys.of_agent(here)
-            self.state = jax.tree.map(jnp.asarray, self.algorithm.init())
             asked = (algorithm, network, self.partition.me, keys)
             identity = fingerprint() if folder is None else fingerprint(asked, behaviour_of_algorithm(algorithm))
-        self._of_block = self.algorithm.block * self.algorithm.slot
-        self.journal = open_journal(folder, layout_of(algorithm, self.partition), identity, self.partition)
-        transport.listener = self.journal.link
+            self.journal = open_journal(folder, layout_of(algorithm, self.partition), identity, self.partition)
+            self._exchange = NeighbourExchange(self.partition, transport, self.journal)
+            exact = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), (algorithm, network))
+            self.algorithm = exact[0]
+            self._of_block = self.algorithm.block * self.algorithm.slot
+            world = World(_UNKNOWN, *exact, jnp.asarray(self.partition.agents))
+            run_keys, here = jax.jit(RunKeys.of)(keys[0]), jnp.asarray(self.partition.me)
+            self._ports = _UpdatePorts(world, run_keys, here, jnp.asarray(0), CompiledLinks.of(self._exchange))
+            self._key = run_keys.of_agent(here)
+            self.state = jax.tree.map(jnp.asarray, self.algorithm.init())
         try:
             with double():
                 self._meet()
@@ -218,7 +216,7 @@ class Agent:
         self._compiled_update = update.lower(self._ports, self.state, share).compile()
         self.transport.largest = message_bytes(self.algorithm)
         blocks = -(-self.algorithm.horizon // self._of_block)
-        block, self.state = meet(self.transport, self.journal, self.algorithm, self.state, blocks)
+        block, self.state = meet(self._exchange, self.algorithm, self.state, blocks)
         self.round = block * self._of_block
 
     def _end_block(self) -> None:
@@ -226,11 +224,10 @@ class Agent:
         block, decision, actions = (self.round - 1) // self._of_block, self.decision(), np.stack(self._actions)
         ports = eqx.tree_at(lambda ports: ports.block, self._ports, jnp.asarray(block))
         state, spent = self._compiled_update(ports, self.state, self._total)
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(state)]  # waits for it
-        self._exchange.raise_error()
+        leaves = self._exchange.finish(state)
         self.state, self._total, self._actions = state, None, []
         rounds = np.arange(self.round - len(actions), self.round)
-        self.journal.keep(self._exchange.entry(block, rounds, actions[:, None], decision[None], spent), leaves)
+        self._exchange.keep(leaves, block, rounds, actions[:, None], decision[None], spent)
 
 
 class _Asked(NamedTuple):

@@ -21,7 +21,6 @@ from droculo.engine.compiling import supported_options
 from droculo.networks.links import Links, at
 from droculo.runtime.exchange import NOT_FINITE, NeighbourExchange, exchange_of
 from droculo.runtime.messages import message_of
-from droculo.runtime.partitions import Partition
 
 #: arrays of more numbers than this are handed to a compiled program; smaller ones become a part of it
 MOST_FIXED = 4096
@@ -37,7 +36,8 @@ class CompiledLinks(eqx.Module):
     own: Array  # (B,): where among them the agents here are
 
     @classmethod
-    def of(cls, partition: Partition, exchange: NeighbourExchange) -> CompiledLinks:
+    def of(cls, exchange: NeighbourExchange) -> CompiledLinks:
+        partition = exchange.partition
         order = np.argsort(np.concatenate([partition.agents, partition.elsewhere]))
         most = partition.links.weight.shape[1]
         return cls(

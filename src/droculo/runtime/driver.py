@@ -36,12 +36,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from droculo.algorithms import Algorithm, message_bytes, message_size
 from droculo.engine import Record
 from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
-from droculo.engine.block import Kept, Shape, begin
+from droculo.engine.block import Shape, begin
 from droculo.engine.fingerprint import Fingerprint, fingerprint
 from droculo.engine.plan import shapes_of_blocks
 from droculo.engine.run import Run, check_finite, check_inside
@@ -95,20 +95,19 @@ def run_process(
     began = time.perf_counter()
     with run.precision():
         world = run.world(nodes=partition.agents)
-        exchange = NeighbourExchange(partition, transport)
-        block = CompiledBlock(world, CompiledLinks.of(partition, exchange), run.keys[0], run.compiles_quickly(quick))
-        states, shapes = begin(world), shapes_of_blocks(algorithm, run.rounds, run.record)
         identity = fingerprint() if folder is None else _identity(run, partition)
         journal = open_journal(folder, layout_of(algorithm, partition, run.kind), identity, partition)
-        transport.listener = journal.link
+        exchange = NeighbourExchange(partition, transport, journal)
+        block = CompiledBlock(world, CompiledLinks.of(exchange), run.keys[0], run.compiles_quickly(quick))
+        states, shapes = begin(world), shapes_of_blocks(algorithm, run.rounds, run.record)
         with exchange.dry_run():  # compile before the neighbours are met, so that none of them waits for the compiler
             for shape in dict.fromkeys(shapes):
                 block(shape, states, 0)
         try:
-            first, states = meet(transport, journal, algorithm, states, len(shapes))
+            first, states = meet(exchange, algorithm, states, len(shapes))
             for number in range(first, len(shapes)):
                 due = time.monotonic() + pace
-                states, last = _play(run, block, exchange, journal, shapes[number], number, states)
+                states, last = _play(run, block, exchange, shapes[number], number, states)
                 if progress is not None:
                     progress(last, run.rounds)
                 if pace:
@@ -121,25 +120,24 @@ def run_process(
 
 
 def _play(
-    run: Run,
-    block: CompiledBlock,
-    exchange: NeighbourExchange,
-    journal: Journal,
-    shape: Shape,
-    number: int,
-    states: Any,
+    run: Run, block: CompiledBlock, exchange: NeighbourExchange, shape: Shape, number: int, states: Any
 ) -> tuple[Any, int]:
     """Play a block, check what came out of it, and write it down. Returns the states after it, and its last round + 1."""
     length = run.algorithm.block * run.algorithm.slot
     first, last = number * length, min((number + 1) * length, run.rounds)
     exchange.reset()
     states, spent, kept = block(shape, states, first)
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
-    exchange.raise_error()
+    leaves = exchange.finish(states)
     check_finite(leaves, first, last - first)
-    if kept is not None:
-        check_inside(kept.outside, first, last - first)
-    journal.keep(_entry(number, last, spent, kept, exchange, journal.layout), leaves)
+    if kept is None:
+        nothing = np.zeros((0, len(exchange.partition.agents), run.algorithm.domain.dim), run.kind)
+        exchange.keep(leaves, number, np.zeros(0), nothing, np.zeros(nothing.shape[1:], run.kind), spent)
+        return states, last
+    check_inside(kept.outside, first, last - first)
+    rounds = np.asarray(kept.rounds)[0]
+    valid = np.asarray(kept.valid)[0] & (rounds < last)
+    actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
+    exchange.keep(leaves, number, rounds[valid], actions, np.asarray(kept.decisions), spent)
     return states, last
 
 
@@ -200,37 +198,25 @@ def layout_of(algorithm: Algorithm, partition: Partition, kind: Any = np.float64
     return Layout(*sizes, str(np.dtype(kind)))
 
 
-def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: Any, blocks: int) -> tuple[int, Any]:
+def meet(exchange: NeighbourExchange, algorithm: Algorithm, states: Any, blocks: int) -> tuple[int, Any]:
     """The block to begin with, and the states before it. If the others have gone on, these are the states of the checkpoint."""
-    saved = journal.checkpoints()
+    saved = exchange.journal.checkpoints()
     latest, every = max(saved, default=0), algorithm.exchanges
     oldest = latest  # consecutive states only: a gap is where the process was away
     while oldest - 1 in saved or oldest == 1:
         oldest -= 1
-    first = transport.meet(latest * every, every, oldest * every, blocks * every)
+    first = exchange.transport.meet(latest * every, every, oldest * every, blocks * every)
     block = first // every
     if block < latest and block not in saved and block > 0:
         raise ValueError(
             f"the others can continue from block {block}, and here only the states before blocks {sorted(saved)} are kept. Start "
             "again in another folder."
         )
-    journal.begin(block)
+    exchange.journal.begin(block)
     start = min(block, latest)
-    return block, _restored(saved[start], states) if start in saved else states
-
-
-def _restored(data: NDArray[np.uint8], states: Any) -> Any:
+    if start not in saved:
+        return block, states
     leaves, structure = jax.tree.flatten(states)
-    parts = np.split(data, np.cumsum([leaf.nbytes for leaf in leaves])[:-1])
+    parts = np.split(saved[start], np.cumsum([leaf.nbytes for leaf in leaves])[:-1])
     found = [part.view(leaf.dtype).reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
-    return jax.tree.unflatten(structure, map(jnp.asarray, found))
-
-
-def _entry(number: int, last: int, spent: Any, kept: Kept | None, exchange: NeighbourExchange, layout: Layout) -> Entry:
-    if kept is None:
-        still = np.zeros((layout.agents, layout.dim), layout.dtype)
-        return exchange.entry(number, np.zeros(0), np.zeros((0, *still.shape), layout.dtype), still, spent)
-    rounds = np.asarray(kept.rounds)[0]
-    valid = np.asarray(kept.valid)[0] & (rounds < last)
-    actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
-    return exchange.entry(number, rounds[valid], actions, np.asarray(kept.decisions), spent)
+    return block, jax.tree.unflatten(structure, map(jnp.asarray, found))

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from droculo.runtime.journal import Entry
+from droculo.runtime.journal import Entry, Journal
 from droculo.runtime.partitions import LocalLinks, Partition
 from droculo.runtime.transports.base import Transport
 
@@ -51,9 +52,11 @@ class NeighbourExchange:
     """The links of a process at work, and the meter of its agents. An error does not travel through compiled code: it is kept
     in `error`, nothing more is exchanged, and the driver raises it after the block."""
 
-    def __init__(self, partition: Partition, transport: Transport):
+    def __init__(self, partition: Partition, transport: Transport, journal: Journal):
         self.partition = partition
         self.transport = transport
+        self.journal = journal
+        transport.listener = journal.link
         self.error: BaseException | None = None
         self.handle = next(_HANDLES)
         _EXCHANGES[self.handle] = self
@@ -67,16 +70,20 @@ class NeighbourExchange:
         self._counts = np.zeros(0, bool)  # the links that counted last
         self.counted: list[NDArray[np.int8]] = []  # for each exchange: which neighbours' links counted
 
-    def entry(self, block: int, rounds: NDArray, actions: NDArray, decisions: NDArray, spent: Any) -> Entry:
-        """A block for the journal: what was played, and what it cost."""
-        costs = np.stack([self.messages, *map(np.asarray, vars(spent).values())]).astype(np.int64)
-        counted = np.reshape(self.counted, (len(self.counted), len(self.partition.neighbours))).astype(np.int8)
-        return Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted)
-
-    def raise_error(self) -> None:
-        """Raise the error that an exchange kept, if there is one."""
+    def finish(self, states: Any) -> list[NDArray]:
+        """Wait for what a block came to, and raise the error that an exchange kept, if there is one."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
         if self.error is not None:
             raise self.error
+        return leaves
+
+    def keep(
+        self, leaves: list[NDArray], block: int, rounds: NDArray, actions: NDArray, decisions: NDArray, spent: Any
+    ) -> None:
+        """Write down what was played in a block, what it cost, and the states after it."""
+        costs = np.stack([self.messages, *map(np.asarray, vars(spent).values())]).astype(np.int64)
+        counted = np.reshape(self.counted, (len(self.counted), len(self.partition.neighbours))).astype(np.int8)
+        self.journal.keep(Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted), leaves)
 
     @contextmanager
     def dry_run(self) -> Iterator[None]:
