@@ -71,9 +71,8 @@ class RunKeys(NamedTuple):
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def begin(world: World) -> Any:
     """The states of all agents before the first block."""
-    one = world.algorithm.init()
-    n = world.agents.shape[0]
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), one)
+    agents = world.agents.shape
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, agents + leaf.shape), world.algorithm.init())
 
 
 class AgentPorts(eqx.Module):
@@ -113,28 +112,24 @@ class AgentBlock(NamedTuple):
     first: Array
 
     @property
-    def world(self) -> World:
-        return self.ports.world
-
-    @property
     def keys(self) -> Keys:
         return self.ports.keys.of_agent(self.ports.agent)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        return self.ports.world.algorithm
 
     def whole(self) -> tuple[Any, OracleCalls, Kept | None]:
         """Play, exchange and update: the new state, its costs, and what is recorded."""
         total, seen = self.play()
         kept = self.keep(seen)
-        state, spent = self.world.algorithm.update(self.ports, self.state, total, self.keys.fold_in(self.first))
-        return state, spent, kept
+        return *self.algorithm.update(self.ports, self.state, total, self.keys.fold_in(self.first)), kept
 
     def play(self) -> tuple[Any, list[SlotPlay] | None]:
         """The sum of the shares of all slots. They are played side by side in chunks, so that memory does not grow with
-        the block.
-
-        If the block is a single chunk, the plays are returned too, slot by slot.
-        """
-        shape, length = self.shape, self.world.algorithm.slot
-        numbers = self.world.agents.shape[0] * length * self.world.algorithm.domain.dim
+        the block; if it is a single chunk, the plays are returned too."""
+        shape, length = self.shape, self.algorithm.slot
+        numbers = self.ports.world.agents.shape[0] * length * self.algorithm.domain.dim
         chunk = max(1, min(shape.slots, shape.at_once // numbers))
         whole, rest = divmod(shape.slots, chunk)
 
@@ -153,14 +148,16 @@ class AgentBlock(NamedTuple):
         return reduce(partial(jax.tree.map, jnp.add), shares), list(seen) if whole <= 1 else None
 
     def keep(self, seen: list[SlotPlay] | None) -> Kept | None:
-        """The recorded rounds, and how many of their actions and queries lie outside of K. `seen`: the plays, if `play`
-        returned them."""
-        record, algorithm = self.shape.record, self.world.algorithm
+        """The recorded rounds, and how many of their actions and queries lie outside of K. `seen`: what `play` returned."""
+        record, algorithm = self.shape.record, self.algorithm
         if record.every == 0:
             return None
-        rounds, valid, actions, queries = (
-            _everything(self.first, seen) if record.every == 1 and seen is not None else self._replayed()
-        )
+        if record.every == 1 and seen is not None:
+            actions = jnp.concatenate([played.actions.reshape(-1, algorithm.domain.dim) for played in seen])
+            queries = jnp.concatenate([jnp.repeat(played.points, played.actions.shape[1], axis=0) for played in seen])
+            rounds, valid = self.first + jnp.arange(len(actions)), jnp.ones(len(actions), bool)
+        else:
+            rounds, valid, actions, queries = self._replayed()
         outside = jnp.zeros((), jnp.int32)
         if algorithm.domain.has_fast_contains:
             outside = _outside(algorithm.domain, valid, actions, queries)
@@ -168,8 +165,7 @@ class AgentBlock(NamedTuple):
         return Kept(rounds, valid, actions, decisions, queries if record.queries else None, outside)
 
     def _slot(self, start: Array, length: int) -> tuple[Any, SlotPlay]:
-        algorithm = self.world.algorithm
-        return algorithm.play(self.ports, self.state, algorithm.slot_at(start, length, self.keys))
+        return self.algorithm.play(self.ports, self.state, self.algorithm.slot_at(start, length, self.keys))
 
     def _slots(self, start: Array, number: int, length: int) -> tuple[Any, SlotPlay]:
         """Equal slots side by side: the sum of their shares, and what was played."""
@@ -182,7 +178,7 @@ class AgentBlock(NamedTuple):
     def _replayed(self) -> tuple[Array, ...]:
         """The rounds to keep, played again: a slot's plays are a function of state and key. Answers are unused, so XLA
         removes the oracle calls."""
-        shape, slot, every = self.shape, self.world.algorithm.slot, self.shape.record.every
+        shape, slot, every = self.shape, self.algorithm.slot, self.shape.record.every
 
         def of_slots(begin: Array, slots: int, length: int) -> tuple[Array, ...]:
             rounds = (-(-begin // every) + jnp.arange(-(-slots * length // every))) * every
@@ -218,12 +214,3 @@ def _outside(domain: Set, valid: Array, actions: Array, queries: Array) -> Array
     asked = jnp.repeat(valid, queries.shape[1])
     inside = jax.vmap(lambda x: domain.contains(x, slack(points.dtype, domain)))(points)
     return jnp.sum(~inside & jnp.concatenate([valid, asked]))
-
-
-def _everything(first: Array, seen: list[SlotPlay]) -> tuple[Array, ...]:
-    """Every round of the block, as it was played."""
-    dim = seen[0].actions.shape[-1]
-    actions = jnp.concatenate([played.actions.reshape(-1, dim) for played in seen])
-    queries = jnp.concatenate([jnp.repeat(played.points, played.actions.shape[1], axis=0) for played in seen])
-    rounds = first + jnp.arange(actions.shape[0])
-    return rounds, jnp.ones(rounds.shape, bool), actions, queries

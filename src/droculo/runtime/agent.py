@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay, message_bytes
 from droculo.algorithms.contract import SilentPorts
-from droculo.engine.behaviour import behaviour_of_algorithm
 from droculo.engine.block import RunKeys, World
 from droculo.engine.compiling import program
-from droculo.engine.fingerprint import fingerprint
+from droculo.engine.fingerprint import behaviour_of_algorithm, fingerprint
 from droculo.engine.run import as_keys, cast
 from droculo.expect import expect
 from droculo.networks import Network

@@ -120,8 +120,8 @@ def _refuse(links: CompiledLinks, number: Array, doubts: Array, counts: Array) -
 
 
 class CompiledBlock:
-    """One block of all agents of a process, compiled for every shape. What stays the same becomes a part of the program, unless it is large: JAX
-    hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
+    """One block of all agents of a process, compiled for every shape. What stays the same is a part of the program, unless it
+    is large: JAX hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
 
     def __init__(self, world: World, links: CompiledLinks, key: Array, quick: bool):
         self.moving = links.handle, key

@@ -4,24 +4,19 @@ The way of one block through the modules:
 
     driver.run_process                 for each block
       | states, first round
-      v
     block.CompiledBlock                compiled: play all slots, then update (algorithms)
       |    ports.ask                     the problem's answers             engine.block
-      |    ports.mix -> block.mix        one message for each agent        messages
+      |    ports.mix                     one message for each agent        messages
       |      | ordered callback to Python
-      |      v
       |    exchange.NeighbourExchange    the rows that each neighbour needs  partitions
-      |      v
+      |      |
       |    transports: memory, mpi, zenoh (zenoh: protocol.frames, protocol.membership)  <->  neighbours
-      |      v
+      |      |
       |    plausible rows are averaged                                     networks.links
-      v
-    states, costs, recorded rounds
-      v
+      | states, costs, recorded rounds
     journal.Journal.keep               on disk, if there is a folder
 
-Afterwards `gathered.gather` puts the parts of all processes together. `agent.Agent` is the same for one agent in a loop that
-is yours.
+Afterwards `gathered.gather` puts the parts of all processes together; `agent.Agent` is the same for one agent in your own loop.
 """
 
 from __future__ import annotations
@@ -40,9 +35,8 @@ from numpy.typing import ArrayLike
 
 from droculo.algorithms import Algorithm, message_bytes, message_size
 from droculo.engine import Record
-from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
 from droculo.engine.block import Shape, begin
-from droculo.engine.fingerprint import Fingerprint, fingerprint
+from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
 from droculo.engine.plan import shapes_of_blocks
 from droculo.engine.run import Run, check_finite, check_inside
 from droculo.expect import expect
@@ -153,8 +147,7 @@ def check_transport_of(partition: Partition, transport: Transport) -> None:
 
 
 def _check(run: Run, partition: Partition, transport: Transport) -> None:
-    """What can be wrong in a process beyond what can be wrong in any run. What could not be sent or counted is an error
-    before anything is sent."""
+    """What can be wrong in a process beyond what can be wrong in any run, before anything is sent."""
     check_transport_of(partition, transport)
     if not partition.network.matches(identity_of(run.network)):
         raise ValueError(

@@ -119,21 +119,17 @@ class NeighbourExchange:
     def refuse(self, number: Any, doubts: Any) -> NDArray[np.bool_]:
         """Called from compiled code when received rows cannot be true. Returns which links count after all. All rows of a
         neighbour came in one frame, so none of them counts."""
-        partition, exchange, doubts = self.partition, int(number), np.asarray(doubts)
-        part = partition.parts[exchange % len(partition.parts)]
-        outside = (part.leads_to >= 0) & self._counts
-        reasons = np.zeros(len(outside), int)
-        reasons[outside] = doubts[part.theirs[outside]]
-        refused = np.unique(part.leads_to[reasons > 0])
-        lost = np.isin(part.leads_to, refused) & self._counts
-        for q in refused:
-            worst = reasons[part.leads_to == q].max()
-            why = "not finite" if worst == NOT_FINITE else "outside the set"
-            self.transport.refuse(exchange, partition.neighbours[q], why)
-            self.counted[-1][q] = 0
-        self._count(part, lost, -1)
-        kept = np.ones(partition.links.weight.shape[1], bool)
-        kept[: len(lost)] = ~lost
+        exchange, doubts = int(number), np.asarray(doubts)
+        part = self.partition.parts[exchange % len(self.partition.parts)]
+        kept = np.ones(self.partition.links.weight.shape[1], bool)
+        for q, neighbour in enumerate(self.partition.neighbours):
+            links = np.nonzero((part.leads_to == q) & self._counts)[0]
+            worst = max(doubts[part.theirs[links]], default=0)
+            if worst > 0:
+                self.transport.refuse(exchange, neighbour, "not finite" if worst == NOT_FINITE else "outside the set")
+                self.counted[-1][q] = 0
+                kept[links] = False
+        self._count(part, ~kept[: len(part.ids)], -1)
         return kept
 
     def _talk(

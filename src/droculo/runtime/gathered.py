@@ -109,13 +109,11 @@ def _plays(
             actions[rows[:, None], here] = entry.actions
             decisions[rows[:, None], here] = entry.decisions
     with double():
-        start = np.asarray(algorithm.decision(algorithm.init()))
-    for agent in np.nonzero(np.isnan(actions).any(axis=(0, 2)))[0]:
-        there = ~np.isnan(actions[:, agent, 0])
-        last = np.maximum.accumulate(np.where(there, np.arange(len(recorded)), -1))
-        for kept in (actions, decisions):
-            kept[:, agent] = np.where(last[:, None] >= 0, kept[np.maximum(last, 0), agent], start)
-    return recorded, actions, decisions
+        start = np.asarray(algorithm.decision(algorithm.init()), dtype)
+    there = ~np.isnan(actions[..., :1])
+    last = np.maximum.accumulate(np.where(there, np.arange(len(recorded))[:, None, None], -1))
+    filled = [np.take_along_axis(kept, np.maximum(last, 0), axis=0) for kept in (actions, decisions)]
+    return recorded, np.where(last >= 0, filled[0], start), np.where(last >= 0, filled[1], start)
 
 
 def _links(parts: Sequence[ProcessRun]) -> tuple[int, int]:

@@ -88,7 +88,6 @@ class Journal:
         self.layout = layout
         self.states = states  # how many of the last states are kept
         self.entries: list[Entry] = []
-        self.links: list[dict[str, Any]] = []
         if folder is None:
             return
         folder.mkdir(parents=True, exist_ok=True)
@@ -139,10 +138,9 @@ class Journal:
 
     def link(self, neighbour: int, exchange: int, what: str) -> None:
         """A link came up or went down."""
-        self.links.append({"neighbour": neighbour, "exchange": exchange, "what": what})
         if self.folder is not None:
             with (self.folder / "links.jsonl").open("a") as file:
-                file.write(json.dumps(self.links[-1]) + "\n")
+                file.write(json.dumps({"neighbour": neighbour, "exchange": exchange, "what": what}) + "\n")
 
     def close(self) -> None:
         if self.folder is not None and hasattr(self, "_file"):

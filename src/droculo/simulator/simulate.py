@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from droculo.algorithms import Algorithm, Anytime
-from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
 from droculo.engine.block import begin
 from droculo.engine.compiling import program
 from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
-from droculo.engine.fingerprint import Fingerprint, fingerprint
+from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
 from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.engine.plan import Piece, pieces, questions
 from droculo.engine.record import Record, Trajectory

@@ -13,8 +13,7 @@ from droculo.runtime.transports.base import NEVER, Heard, Rows, Shapes, Transpor
 class Hub:
     """What the threads of an in-memory network share.
 
-    >>> hub = Hub()
-    >>> MemoryTransport(hub, 0, (1,)).me
+    >>> MemoryTransport(Hub(), 0, (1,)).me
     0
     """
 
