@@ -103,14 +103,9 @@ def simulate(
 def _with_progress(plan: list[Piece], done: int, progress: bool | None) -> Iterator[int]:
     """The numbers of the pieces that are left, with a bar that counts their rounds."""
     rounds = [piece.rounds for piece in plan]
-    with tqdm(
-        total=sum(rounds),
-        initial=sum(rounds[:done]),
-        unit=" rounds",
-        delay=PATIENCE if progress is None else 0.0,
-        disable=progress is False,
-        leave=bool(progress),
-    ) as bar:
+    delay = PATIENCE if progress is None else 0.0
+    shown: dict[str, Any] = {"delay": delay, "disable": progress is False, "leave": bool(progress)}
+    with tqdm(total=sum(rounds), initial=sum(rounds[:done]), unit=" rounds", **shown) as bar:
         for number in range(done, len(plan)):
             yield number
             bar.update(rounds[number])

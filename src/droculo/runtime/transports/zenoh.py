@@ -249,12 +249,8 @@ class ZenohTransport(Transport):
     def _put(self, frame: Frame) -> bool:
         """Hand a frame to Zenoh; True if it took it. That the receiver is gone is noticed elsewhere."""
         try:
-            self.session.put(
-                f"{self._root}/to/{frame.receiver}/{self.me}",
-                frame.encode(),
-                congestion_control=self._zenoh.CongestionControl.BLOCK,
-                express=True,
-            )
+            where, block = f"{self._root}/to/{frame.receiver}/{self.me}", self._zenoh.CongestionControl.BLOCK
+            self.session.put(where, frame.encode(), congestion_control=block, express=True)
         except (self._zenoh.ZError, struct.error):
             return False
         return True
