@@ -136,8 +136,8 @@ def per_block(played: Functions, network: Network, oracle, blocks: int) -> dict[
         "milliseconds": 1e3 * float(np.median(seconds)),
         "compile_seconds": first,
         "bytes": float(moved),
-        "loo_calls": float(np.mean(np.asarray(bill.spent.loo_calls))) / blocks,
-        "not_converged": float(np.sum(np.asarray(bill.spent.not_converged))),
+        "loo_calls": float(np.mean(np.asarray(bill["loo_calls"]))) / blocks,
+        "not_converged": float(np.sum(np.asarray(bill["not_converged"]))),
         "feasible": bool(x.min() >= -1e-5 and x.max() <= 1 + 1e-5 and x.sum(axis=1).max() <= BUDGET + 1e-3),
     }
 

@@ -153,8 +153,5 @@ class NeighbourExchange:
 
     def _count(self, part: LocalLinks, links: NDArray[np.bool_], sign: int) -> None:
         """Count a message for every link that counted, at every end that is an agent here."""
-        ends = part.ours[links]
-        inside = part.leads_to < 0
-        if inside.any():
-            ends = np.concatenate([ends, part.theirs[links & inside]])
+        ends = np.concatenate([part.ours[links], part.theirs[links & (part.leads_to < 0)]])
         self.messages += sign * np.bincount(ends, minlength=len(self.messages))

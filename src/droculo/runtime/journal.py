@@ -42,22 +42,22 @@ class Layout:
     neighbours: int
     dtype: str
 
-    def pack(self, entry: Entry) -> bytes:
-        head = np.array([entry.block, len(entry.rounds)], np.int64)
-        return b"".join(np.ascontiguousarray(part).tobytes() for part in (head, *entry[1:]))
-
     def join(self, entries: Iterable[Entry]) -> bytes:
         """Entries as checked records, one after the other."""
-        return b"".join(_record(self.pack(entry)) for entry in entries)
+        records = []
+        for entry in entries:
+            parts = np.array([entry.block, len(entry.rounds)], np.int64), *entry[1:]
+            records.append(_record(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)))
+        return b"".join(records)
 
     def split(self, data: bytes) -> Iterator[Entry]:
         """The entries of such bytes, up to the first record that is incomplete."""
         rest = memoryview(data)
         while (record := _checked(rest)) is not None:
-            yield self.unpack(record)
+            yield self._unpack(record)
             rest = rest[_HEAD.size + len(record) :]
 
-    def unpack(self, data: memoryview) -> Entry:
+    def _unpack(self, data: memoryview) -> Entry:
         block, rounds = (int(n) for n in np.frombuffer(data, np.int64, 2))
         shapes: list[tuple[Any, tuple[int, ...]]] = [
             (np.int64, (rounds,)), (self.dtype, (rounds, self.agents, self.dim)), (self.dtype, (self.agents, self.dim)),
@@ -125,7 +125,7 @@ class Journal:
         self.entries.append(entry)
         if self.folder is None:
             return
-        _write_all(self._file, _record(self.layout.pack(entry)))
+        _write_all(self._file, self.layout.join([entry]))
         data = np.int64(entry.block + 1).tobytes() + b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)
         (self.folder / f"state-{entry.block % self.states}.bin").write_bytes(_record(data))
 

@@ -120,8 +120,7 @@ def _identity(run: Run, plan: list[Piece], states: Any) -> Fingerprint:
 
 def _to_host(bill: Any, kept: Any, piece: Piece) -> Arrays:
     """The piece's numbers as NumPy arrays: seeds first, then recorded rounds, then agents."""
-    costs = {"messages": bill.messages, **vars(bill.spent)}
-    arrays = {name: np.asarray(value).astype(np.int64) for name, value in costs.items()}
+    arrays = {name: np.asarray(cost).astype(np.int64) for name, cost in bill.items()}
     if kept is None:
         return arrays
     # Buffers are (seeds, blocks, agents, rounds of the block, ...); the axes of rounds and agents are swapped.

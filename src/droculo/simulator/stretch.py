@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from droculo.algorithms import OracleCalls
 from droculo.engine.block import AgentBlock, AgentPorts, Kept, RunKeys, Shape, World
+from droculo.engine.costs import COUNTED
 
 AXIS = "agents"
 
 
-class Bill(NamedTuple):
-    """What a stretch cost every agent."""
-
-    messages: Array
-    spent: OracleCalls
+#: what a stretch cost every agent, for each of `COUNTED`
+Bill = dict[str, Array]
 
 
 class SimulatedPorts(AgentPorts):
@@ -63,16 +60,15 @@ def _blocks(
         states, bill, buffers = carry
         first = start + i * (shape.slots * algorithm.slot + shape.short)
         new, spent, kept = of_agents(AgentBlock.whole, first, states)
-        cost = Bill(_messages(world, keys.network, first // (algorithm.block * algorithm.slot)), spent)
-        bill = jax.tree.map(lambda total, more: total + more.astype(total.dtype), bill, cost)
+        cost = {"messages": _messages(world, keys.network, first // (algorithm.block * algorithm.slot)), **vars(spent)}
+        bill = {name: total + cost[name].astype(total.dtype) for name, total in bill.items()}
         return new, bill, jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept)
 
     # Shapes are found without the update: tracing the oracle takes most of the time.
     like = jax.eval_shape(lambda: of_agents(lambda block: block.keep(block.play()[1]), start, states))
     buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
     nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
-    bill = Bill(nothing, jax.tree.map(lambda _: nothing, OracleCalls()))
-    return jax.lax.fori_loop(0, count, body, (states, bill, buffers))
+    return jax.lax.fori_loop(0, count, body, (states, dict.fromkeys(COUNTED, nothing), buffers))
 
 
 def _messages(world: World, key: Array, block: Array) -> Array:
