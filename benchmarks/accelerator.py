@@ -32,8 +32,8 @@ from droculo import Droculo, Record, feedback, networks, oracles, problems
 from droculo.algorithms import Schedule
 from droculo.engine.block import Shape, World, begin
 from droculo.engine.compiling import program
-from droculo.engine.inputs import cast
 from droculo.engine.plan import at_once
+from droculo.engine.run import cast
 from droculo.networks import Network
 from droculo.problems.adversaries import Switching
 from droculo.simulator.stretch import stretch
@@ -136,8 +136,8 @@ def per_block(played: Functions, network: Network, oracle, blocks: int) -> dict[
         "milliseconds": 1e3 * float(np.median(seconds)),
         "compile_seconds": first,
         "bytes": float(moved),
-        "loo_calls": float(np.mean(np.asarray(bill.spent.loo_calls))) / blocks,
-        "not_converged": float(np.sum(np.asarray(bill.spent.not_converged))),
+        "loo_calls": float(np.mean(np.asarray(bill["loo_calls"]))) / blocks,
+        "not_converged": float(np.sum(np.asarray(bill["not_converged"]))),
         "feasible": bool(x.min() >= -1e-5 and x.max() <= 1 + 1e-5 and x.sum(axis=1).max() <= BUDGET + 1e-3),
     }
 

@@ -11,8 +11,7 @@ from tests import designs
 
 from droculo import Checkpoint, Record, networks, simulate
 from droculo.engine import fingerprint as module
-from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
-from droculo.engine.fingerprint import Fingerprint, fingerprint
+from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
 
 LONG = np.random.default_rng(0).uniform(size=100_000)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,7 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.experimental.layout import Layout, with_layout_constraint
 
-from droculo.algorithms import Algorithm, Answers, Keys, Ports, SlotPlay
+from droculo.algorithms import Algorithm, Answers, Keys, OracleCalls, SlotPlay
 from droculo.engine.record import Record
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -48,27 +50,6 @@ class World(eqx.Module):
     agents: Array  # (N,)
 
 
-def answers(problem: Problem, agent: Array, noise_key: Array, played: SlotPlay, order: int) -> Answers:
-    """The problem's answers to the questions of one agent in one slot."""
-
-    def one(index: Array, t: Array, x: Array) -> Array:
-        return problem.answer(agent, t, x, order, _noise(problem, noise_key, t, index))
-
-    asked = jax.vmap(one)(jnp.arange(played.rounds.shape[0]), played.rounds, played.points)
-    if played.earned is None:
-        return Answers(asked)
-    after = jnp.asarray(played.rounds.shape[0])  # noise of its own, numbered after that of the questions
-
-    def value(t: Array, x: Array) -> Array:
-        return problem.answer(agent, t, x, 0, _noise(problem, noise_key, t, after))
-
-    return Answers(asked, jax.vmap(value)(played.earned, played.actions))
-
-
-def _noise(problem: Problem, key: Array, t: Array, index: Array) -> Array:
-    return jax.random.fold_in(jax.random.fold_in(key, t), index) if problem.noisy else key
-
-
 class RunKeys(NamedTuple):
     """The random keys of a run, the same for every driver."""
 
@@ -90,55 +71,93 @@ class RunKeys(NamedTuple):
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def begin(world: World) -> Any:
     """The states of all agents before the first block."""
-    one = world.algorithm.init()
-    n = world.agents.shape[0]
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), one)
+    agents = world.agents.shape
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, agents + leaf.shape), world.algorithm.init())
+
+
+class AgentPorts(eqx.Module):
+    """The ports of one agent in one block, inside a vmap over the agents of a driver, which adds `mix`."""
+
+    world: World
+    keys: RunKeys
+    agent: Array
+    block: Array
+
+    def ask(self, played: SlotPlay, order: int) -> Answers:
+        """The problem's answers to the questions of one slot."""
+        problem, noise = self.world.problem, jax.random.fold_in(self.keys.noise, self.agent)
+
+        def one(order: int, index: Array, t: Array, x: Array) -> Array:
+            own = jax.random.fold_in(jax.random.fold_in(noise, t), index) if problem.noisy else noise
+            return problem.answer(self.agent, t, x, order, own)
+
+        number = played.rounds.shape[0]
+        asked = jax.vmap(partial(one, order))(jnp.arange(number), played.rounds, played.points)
+        if played.earned is None:
+            return Answers(asked)
+        after = partial(one, 0, jnp.asarray(number))  # with noise that is numbered after that of the questions
+        return Answers(asked, jax.vmap(after)(played.earned, played.actions))
+
+    @abstractmethod
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        """Send `tree` to the neighbours and receive the weighted average."""
 
 
 class AgentBlock(NamedTuple):
     """One block of one agent: its rounds from `first` on are a function of these values."""
 
-    world: World
+    ports: AgentPorts
     shape: Shape
-    ports: Ports
     state: Any
     first: Array
-    keys: Keys
+
+    @property
+    def keys(self) -> Keys:
+        return self.ports.keys.of_agent(self.ports.agent)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        return self.ports.world.algorithm
+
+    def whole(self) -> tuple[Any, OracleCalls, Kept | None]:
+        """Play, exchange and update: the new state, its costs, and what is recorded."""
+        total, seen = self.play()
+        kept = self.keep(seen)
+        return *self.algorithm.update(self.ports, self.state, total, self.keys.fold_in(self.first)), kept
 
     def play(self) -> tuple[Any, list[SlotPlay] | None]:
         """The sum of the shares of all slots. They are played side by side in chunks, so that memory does not grow with
-        the block.
-
-        If the block is a single chunk, the plays are returned too, slot by slot.
-        """
-        shape, length = self.shape, self.world.algorithm.slot
-        numbers = self.world.agents.shape[0] * length * self.world.algorithm.domain.dim
+        the block; if it is a single chunk, the plays are returned too."""
+        shape, length = self.shape, self.algorithm.slot
+        numbers = self.ports.world.agents.shape[0] * length * self.algorithm.domain.dim
         chunk = max(1, min(shape.slots, shape.at_once // numbers))
         whole, rest = divmod(shape.slots, chunk)
+
+        def add(c: Array, total: Any) -> Any:
+            return jax.tree.map(jnp.add, total, self._slots(self.first + c * chunk * length, chunk, length)[0])
+
         parts = []
         if whole:
             share, played = self._slots(self.first, chunk, length)
-            if whole > 1:
-                share = self._add_chunks(share, whole, chunk)
-            parts.append((share, played))
+            parts.append((share if whole == 1 else jax.lax.fori_loop(1, whole, add, share), played))
         if rest:
             parts.append(self._slots(self.first + whole * chunk * length, rest, length))
         if shape.short:
             parts.append(self._slots(self.first + shape.slots * length, 1, shape.short))
-        total = parts[0][0]
-        for share, _ in parts[1:]:
-            total = jax.tree.map(jnp.add, total, share)
-        return total, [played for _, played in parts] if whole <= 1 else None
+        shares, seen = zip(*parts, strict=True)
+        return reduce(partial(jax.tree.map, jnp.add), shares), list(seen) if whole <= 1 else None
 
     def keep(self, seen: list[SlotPlay] | None) -> Kept | None:
-        """The recorded rounds, and how many of their actions and queries lie outside of K. `seen`: the plays, if `play`
-        returned them."""
-        record, algorithm = self.shape.record, self.world.algorithm
+        """The recorded rounds, and how many of their actions and queries lie outside of K. `seen`: what `play` returned."""
+        record, algorithm = self.shape.record, self.algorithm
         if record.every == 0:
             return None
-        rounds, valid, actions, queries = (
-            _everything(self.first, seen) if record.every == 1 and seen is not None else self._replayed()
-        )
+        if record.every == 1 and seen is not None:
+            actions = jnp.concatenate([played.actions.reshape(-1, algorithm.domain.dim) for played in seen])
+            queries = jnp.concatenate([jnp.repeat(played.points, played.actions.shape[1], axis=0) for played in seen])
+            rounds, valid = self.first + jnp.arange(len(actions)), jnp.ones(len(actions), bool)
+        else:
+            rounds, valid, actions, queries = self._replayed()
         outside = jnp.zeros((), jnp.int32)
         if algorithm.domain.has_fast_contains:
             outside = _outside(algorithm.domain, valid, actions, queries)
@@ -146,8 +165,7 @@ class AgentBlock(NamedTuple):
         return Kept(rounds, valid, actions, decisions, queries if record.queries else None, outside)
 
     def _slot(self, start: Array, length: int) -> tuple[Any, SlotPlay]:
-        algorithm = self.world.algorithm
-        return algorithm.play(self.ports, self.state, algorithm.slot_at(start, length, self.keys))
+        return self.algorithm.play(self.ports, self.state, self.algorithm.slot_at(start, length, self.keys))
 
     def _slots(self, start: Array, number: int, length: int) -> tuple[Any, SlotPlay]:
         """Equal slots side by side: the sum of their shares, and what was played."""
@@ -157,37 +175,25 @@ class AgentBlock(NamedTuple):
         shares, played = jax.vmap(lambda q: self._slot(start + q * length, length))(jnp.arange(number))
         return jax.tree.map(lambda leaf: _rows(leaf).sum(axis=0), shares), played
 
-    def _add_chunks(self, share: Any, chunks: int, chunk: int) -> Any:
-        """The share of the first chunk, and of all others."""
-        length = self.world.algorithm.slot
-
-        def add(c: Array, total: Any) -> Any:
-            return jax.tree.map(jnp.add, total, self._slots(self.first + c * chunk * length, chunk, length)[0])
-
-        return jax.lax.fori_loop(1, chunks, add, share)
-
     def _replayed(self) -> tuple[Array, ...]:
         """The rounds to keep, played again: a slot's plays are a function of state and key. Answers are unused, so XLA
         removes the oracle calls."""
-        shape, slot = self.shape, self.world.algorithm.slot
-        parts = [self._replayed_slots(self.first, shape.slots, slot)] if shape.slots else []
+        shape, slot, every = self.shape, self.algorithm.slot, self.shape.record.every
+
+        def of_slots(begin: Array, slots: int, length: int) -> tuple[Array, ...]:
+            rounds = (-(-begin // every) + jnp.arange(-(-slots * length // every))) * every
+            valid = rounds < begin + slots * length
+
+            def replay(offset: Array) -> tuple[Array, Array]:
+                played = self._slot(begin + offset // length * length, length)[1]
+                return played.actions[offset % length], played.points
+
+            return rounds, valid, *jax.vmap(replay)(jnp.where(valid, rounds - begin, 0))
+
+        parts = [of_slots(self.first, shape.slots, slot)] if shape.slots else []
         if shape.short:
-            parts.append(self._replayed_slots(self.first + shape.slots * slot, 1, shape.short))
-        rounds, valid, actions, queries = (jnp.concatenate(pieces) for pieces in zip(*parts, strict=True))
-        return rounds, valid, actions, queries
-
-    def _replayed_slots(self, begin: Array, slots: int, length: int) -> tuple[Array, ...]:
-        every = self.shape.record.every
-        number = -(-slots * length // every)
-        rounds = (-(-begin // every) + jnp.arange(number)) * every
-        valid = rounds < begin + slots * length
-        offset = jnp.where(valid, rounds - begin, 0)
-
-        def replay(offset: Array) -> tuple[Array, Array]:
-            played = self._slot(begin + offset // length * length, length)[1]
-            return played.actions[offset % length], played.points
-
-        return rounds, valid, *jax.vmap(replay)(offset)
+            parts.append(of_slots(self.first + shape.slots * slot, 1, shape.short))
+        return tuple(map(jnp.concatenate, zip(*parts, strict=True)))
 
 
 def _rows(shares: Array) -> Array:
@@ -208,12 +214,3 @@ def _outside(domain: Set, valid: Array, actions: Array, queries: Array) -> Array
     asked = jnp.repeat(valid, queries.shape[1])
     inside = jax.vmap(lambda x: domain.contains(x, slack(points.dtype, domain)))(points)
     return jnp.sum(~inside & jnp.concatenate([valid, asked]))
-
-
-def _everything(first: Array, seen: list[SlotPlay]) -> tuple[Array, ...]:
-    """Every round of the block, as it was played."""
-    dim = seen[0].actions.shape[-1]
-    actions = jnp.concatenate([played.actions.reshape(-1, dim) for played in seen])
-    queries = jnp.concatenate([jnp.repeat(played.points, played.actions.shape[1], axis=0) for played in seen])
-    rounds = first + jnp.arange(actions.shape[0])
-    return rounds, jnp.ones(rounds.shape, bool), actions, queries

@@ -26,8 +26,7 @@ def program(function: Callable[..., Any], *, quick: bool) -> Callable[..., Any]:
     >>> program(sum, quick=True) is program(sum, quick=True)
     True
     """
-    options = supported_options() if quick else None
-    return eqx.filter_jit(function) if options is None else eqx.filter_jit(function, compiler_options=options)
+    return eqx.filter_jit(function, compiler_options=supported_options() if quick else None)
 
 
 def is_short(algorithm: Algorithm, agents: int) -> bool:

@@ -1,13 +1,16 @@
-"""The identity of a stored run: what was asked for, exactly, and the numbers that it rests on, up to rounding."""
+"""The identity of a stored run: what was asked for, exactly, and the numbers that it rests on, up to rounding. What problems
+and algorithms do at a few fixed places stands for their code."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,7 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay
+from droculo.algorithms.contract import SilentPorts
+from droculo.engine.compiling import program
 from droculo.engine.results_version import RESULTS_VERSION
+from droculo.engine.run import cast
+from droculo.precision import double
+from droculo.problems import Problem
 
 #: two processors agree on a number to far more digits than this, and two problems do not
 RELATIVE = 1e-7
@@ -45,13 +54,28 @@ class Fingerprint:
 
     def matches(self, other: Fingerprint) -> bool:
         """True if both are of the same run."""
-        if self.exact != other.exact or len(self.numbers) != len(other.numbers):
-            return False
-        return all(_close(mine, theirs) for mine, theirs in zip(self.numbers, other.numbers, strict=True))
+        same = self.exact == other.exact and len(self.numbers) == len(other.numbers)
+        return same and all(map(_close, self.numbers, other.numbers))
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, with all digits."""
         return {"exact": self.exact, "numbers": [list(each) for each in self.numbers]}
+
+    def owns(self, file: Path, about: Mapping[str, Any] | None = None) -> bool:
+        """Write this identity, and what else there is to know `about` the run, to a file that is not there yet; of one that
+        is there, True if it says the same."""
+        if not file.exists():
+            told = self.to_json() if about is None else {"identity": self.to_json(), **about}
+            half = file.with_suffix(".part")
+            half.write_text(json.dumps(told))
+            half.replace(file)
+            return True
+        try:
+            told = json.loads(file.read_text())
+            identity = told if about is None else told.pop("identity")
+            return Fingerprint.from_json(identity).matches(self) and (about is None or told == about)
+        except (ValueError, KeyError):  # damaged, or of an earlier version
+            return False
 
     @classmethod
     def from_json(cls, data: Any) -> Fingerprint:
@@ -65,7 +89,7 @@ class Fingerprint:
 def fingerprint(*parts: Any) -> Fingerprint:
     """The identity of anything made of numbers, texts, arrays, containers, dataclasses and functions.
 
-    Of a function it holds the values that it captured; what it does is for `behaviour` to ask. Other objects are left out.
+    Of a function it holds the values that it captured; what it does is told by its behaviour. Other objects are left out.
     """
     digest = hashlib.sha256(f"results {RESULTS_VERSION}".encode())
     numbers: list[Numbers] = []
@@ -95,7 +119,11 @@ def _values(part: Any, seen: set[int]) -> Iterator[str | NDArray]:
     elif isinstance(part, jax.Array) and jnp.issubdtype(part.dtype, jax.dtypes.prng_key):
         yield np.asarray(jax.random.key_data(part))
     elif isinstance(part, float | np.ndarray | np.generic | jax.Array):
-        yield from _numeric(np.asarray(part))
+        array = np.asarray(part)
+        if array.dtype.kind in "fiub":
+            yield array
+        elif array.dtype.kind in "US":
+            yield from map(str, array.ravel())
     elif is_dataclass(part) and not isinstance(part, type):  # Equinox modules too
         yield from _each((getattr(part, field.name, None) for field in fields(part)), seen)
     elif isinstance(part, Mapping):
@@ -111,13 +139,6 @@ def _each(parts: Iterable[Any], seen: set[int]) -> Iterator[str | NDArray]:
     for part in parts:
         yield from _values(part, seen)
     yield ")"
-
-
-def _numeric(array: NDArray) -> Iterator[str | NDArray]:
-    if array.dtype.kind in "fiub":
-        yield array
-    elif array.dtype.kind in "US":
-        yield from (str(text) for text in array.ravel())
 
 
 def _captured(function: Any) -> list[Any]:
@@ -164,3 +185,42 @@ def _close(mine: Numbers, theirs: Numbers) -> bool:
         return False
     room = RELATIVE * np.abs(a) + OF_LARGEST * np.max(np.abs(a), initial=0.0) + NEGLIGIBLE
     return bool(np.all(np.abs(a - b) <= room))
+
+
+def behaviour_of_problem(problem: Problem, agents: NDArray[np.int64], rounds: int) -> list[NDArray]:
+    """The set's oracle in three directions, and values of the first and the last agent in early, middle and late rounds."""
+    directions = np.random.default_rng(0).standard_normal((3, problem.set.dim))
+    times = sorted({0, min(1, rounds - 1), rounds // 2, rounds - 1})
+    with double():
+        corners = [problem.set.argmax(jnp.asarray(direction)) for direction in directions]
+        x = sum(corners[1:], corners[0]) / 3
+        asked = [
+            (jnp.asarray(agent), jnp.asarray(t)) for agent in sorted({int(agents[0]), int(agents[-1])}) for t in times
+        ]
+        return [np.asarray(each) for each in [*corners, *(problem.value(agent, t, x) for agent, t in asked)]]
+
+
+def behaviour_of_algorithm(algorithm: Algorithm) -> list[NDArray]:
+    """What an agent plays and asks in its first slot, its decisions before and after its first block, and a random number."""
+    with double():
+        exact = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), algorithm)
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(program(_first_block, quick=True)(exact))]
+
+
+class _Imagined(SilentPorts):
+    """Ports to a world whose answers are made up, and without neighbours."""
+
+    def ask(self, played: SlotPlay, order: int) -> Answers:
+        number, dim = played.points.shape
+        shape = (number, dim) if order == 1 else (number,)
+        made_up = jnp.cos(1.0 + jnp.arange(np.prod(shape))).reshape(shape)
+        return Answers(made_up, None if played.earned is None else jnp.cos(1.0 * played.earned))
+
+
+def _first_block(algorithm: Algorithm) -> Any:
+    state, ports = algorithm.init(), _Imagined()
+    key = jax.random.key(0)
+    keys = Keys(key, key)
+    share, played = algorithm.play(ports, state, algorithm.slot_at(jnp.asarray(0), algorithm.slot, keys))
+    moved, _ = algorithm.update(ports, state, share, keys)
+    return played.actions, played.points, algorithm.decision(state), algorithm.decision(moved), jax.random.uniform(key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -55,30 +54,11 @@ def pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
     return found
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Equal blocks, and perhaps a last one that is shorter."""
-
-    blocks: int
-    length: int
-    full: Shape | None
-    rest: Shape | None
-
-    @classmethod
-    def of(cls, algorithm: Algorithm, rounds: int, record: Record) -> Plan:
-        length = algorithm.block * algorithm.slot
-        plan = pieces(algorithm, rounds, record)
-        whole = plan[0].shape._replace(capacity=1) if rounds >= length else None
-        return cls(-(-rounds // length), length, whole, plan[-1].shape if rounds % length else None)
-
-    def shape(self, block: int) -> Shape:
-        last = self.rest is not None and block == self.blocks - 1
-        shape = self.rest if last else self.full
-        assert shape is not None
-        return shape
-
-    def shapes(self) -> list[Shape]:
-        return [shape for shape in (self.full, self.rest) if shape is not None]
+def shapes_of_blocks(algorithm: Algorithm, rounds: int, record: Record) -> list[Shape]:
+    """The shape of every block, for a driver that plays them one by one."""
+    return [
+        piece.shape._replace(capacity=1) for piece in pieces(algorithm, rounds, record) for _ in range(piece.blocks)
+    ]
 
 
 def questions(algorithm: Algorithm) -> int:

@@ -1,4 +1,4 @@
-"""A run as both drivers are asked for it: checked once, and cast to the precision that it is played in."""
+"""A run as both drivers are asked for it: checked once, before any work starts, and cast to the precision that it is played in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.algorithms import Algorithm
 from droculo.engine.block import World
 from droculo.engine.compiling import is_short
-from droculo.engine.inputs import as_identities, as_keys, as_rounds, cast, check, check_answers
 from droculo.engine.record import Record
 from droculo.expect import expect
 from droculo.networks import Network
@@ -81,3 +81,114 @@ def check_types(problem: Any, algorithm: Any, network: Any, record: Any, kinds: 
     expect(algorithm, kinds, "algorithm", "Pass for example droculo.Droculo.design(problem.setting, ...).")
     expect(network, Network, "network", "Turn a graph or weights into one with droculo.networks.from_graph(graph).")
     expect(record, (Record, type(None)), "record", "Pass for example droculo.Record(every=10).")
+
+
+def cast(leaf: Any, kind: np.dtype) -> Any:
+    if isinstance(leaf, np.ndarray | np.generic | jax.Array) and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jnp.asarray(leaf, kind) if np.issubdtype(leaf.dtype, np.floating) else jnp.asarray(leaf)
+    return leaf
+
+
+def as_keys(key: Array | int) -> tuple[Array, bool]:
+    if isinstance(key, int | np.integer) and 0 <= key < 2**32:
+        key = jax.random.key(int(key))
+    known = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    if not isinstance(key, jax.Array) or not known or key.ndim > 1 or key.size == 0:
+        raise TypeError(
+            "key must be a whole number from 0 to 2^32 - 1, a JAX random key such as jax.random.key(0), or a batch of keys such as "
+            f"jax.random.split(jax.random.key(0), 8); got {type(key).__name__}."
+        )
+    return (key, True) if key.ndim == 1 else (key[None], False)
+
+
+def as_rounds(rounds: int | None, horizon: int) -> int:
+    """How many rounds to play, by default all of them."""
+    if rounds is None:
+        return horizon
+    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or not 1 <= rounds <= horizon:
+        raise ValueError(
+            f"rounds is a whole number from 1 to the algorithm's horizon, {horizon}; got {rounds!r}. Design the algorithm "
+            "for a longer horizon, or wrap its design in droculo.Anytime."
+        )
+    return int(rounds)
+
+
+def check(
+    problem: Problem, algorithm: Algorithm, network: Network, identities: NDArray[np.int64], kind: np.dtype
+) -> None:
+    """Check what can be checked without running anything."""
+    if kind not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be float64 or float32; got {kind}.")
+    mine, theirs = jax.tree.leaves(algorithm.domain), jax.tree.leaves(problem.set)
+    same = type(algorithm.domain) is type(problem.set) and len(mine) == len(theirs)
+    if not (same and all(map(np.array_equal, mine, theirs))):
+        raise ValueError(
+            f"the algorithm was designed for another set ({type(algorithm.domain).__name__}, {algorithm.domain.dim} "
+            f"coordinates) than the problem's ({type(problem.set).__name__}, {problem.set.dim} coordinates). "
+            "Design it from problem.setting."
+        )
+    if identities.shape != (network.n_agents,):
+        raise ValueError(
+            f"agents must name one function for each of the {network.n_agents} nodes; got {identities.shape}."
+        )
+    if problem.agents is not None and not np.all((identities >= 0) & (identities < problem.agents)):
+        raise ValueError(
+            f"the problem is posed for agents 0 to {problem.agents - 1}, and the {network.n_agents} nodes of the network "
+            f"are to be agents {identities.min()} to {identities.max()}. Make problem and network with the same number of "
+            "agents, or say with agents=... which function each node has."
+        )
+
+
+def as_identities(agents: ArrayLike | None, nodes: int) -> NDArray[np.int64]:
+    """Which function each node has, by default 0, 1, ..."""
+    if agents is None:
+        return np.arange(nodes)
+    given = np.asarray(agents)
+    if not np.issubdtype(given.dtype, np.integer):
+        raise TypeError(f"agents must be whole numbers, one for each node; got {given.dtype}.")
+    return given.astype(np.int64)
+
+
+def check_answers(world: World) -> None:
+    """Ask the problem once before any work starts, and refuse answers that are not finite or have another shape."""
+    algorithm, problem = world.algorithm, world.problem
+    point = algorithm.decision(algorithm.init())
+    agent, t = world.agents[0], jnp.asarray(0)
+    try:
+        value = eqx.filter_eval_shape(problem.value, agent, t, point)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+        raise TypeError(
+            "f(agent, t, x) cannot be traced: write it with jax.numpy, without Python `if` or list indices on agent, t or "
+            f"x (use jnp.where, and jnp.asarray(table)[agent]). JAX says: {str(error).splitlines()[0]}"
+        ) from error
+    if value.shape != ():
+        raise ValueError(f"f must return a single number; got an array of shape {value.shape}.")
+    answer = problem.answer(agent, t, point, algorithm.feedback.order, jax.random.key(0))
+    what, expected = ("gradient", point.shape) if algorithm.feedback.order == 1 else ("value", ())
+    if answer.shape != expected:
+        raise ValueError(f"the {what} of the problem must have shape {expected}; got {answer.shape}.")
+    if not bool(jnp.all(jnp.isfinite(answer))):
+        raise ValueError(
+            f"the {what} of agent {int(agent)} in round 0 at the starting point is not finite. "
+            "Check f there, or start elsewhere with start=..."
+        )
+
+
+def check_inside(outside: Array, start: int, rounds: int) -> None:
+    """An action or a query outside of K is an error, never silent."""
+    if number := int(np.sum(np.asarray(outside))):
+        raise ValueError(
+            f"{number} of the recorded actions and queries between rounds {start} and {start + rounds - 1} lie outside "
+            "the set. The algorithm's action or query leaves it: check a custom linearization with "
+            "droculo.testing.check_linearization, an algorithm with check_algorithm."
+        )
+
+
+def check_finite(states: Any, start: int, rounds: int) -> None:
+    """A step that left the floating-point numbers is an error, never silent."""
+    leaves = [leaf for leaf in jax.tree.leaves(states) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    if not all(np.all(np.isfinite(np.asarray(leaf))) for leaf in leaves):
+        raise FloatingPointError(
+            f"an agent's state stopped being finite between rounds {start} and {start + rounds - 1}: the problem answered "
+            "with NaN or infinity there, or the step size is not finite. Pieces saved by a checkpoint before that are intact."
+        )

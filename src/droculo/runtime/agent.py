@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import equinox as eqx
@@ -16,21 +16,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay, message_bytes
 from droculo.algorithms.contract import SilentPorts
-from droculo.engine.behaviour import behaviour_of_algorithm
-from droculo.engine.block import RunKeys
+from droculo.engine.block import RunKeys, World
 from droculo.engine.compiling import program
-from droculo.engine.fingerprint import fingerprint
-from droculo.engine.inputs import as_keys, cast
+from droculo.engine.fingerprint import behaviour_of_algorithm, fingerprint
+from droculo.engine.run import as_keys, cast
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.precision import double
-from droculo.runtime.block import CompiledLinks, mix
-from droculo.runtime.driver import ProcessRun, check_transport_of, entry_of, layout_of, meet, open_journal
+from droculo.runtime.block import CompiledLinks, ProcessPorts
+from droculo.runtime.driver import ProcessRun, check_transport_of, layout_of, meet, open_journal
 from droculo.runtime.exchange import NeighbourExchange
 from droculo.runtime.partitions import Partition, assign_agents, partition
 from droculo.runtime.transports.base import Transport
 
 Vector = NDArray[np.float64]
+#: only you know the problem
+_UNKNOWN: Any = None
 
 
 class Query(NamedTuple):
@@ -81,33 +82,31 @@ class Agent:
         self.transport = transport
         self.round = 0
         self._began = time.perf_counter()
-        self._exchange = NeighbourExchange(self.partition, transport)
         self._played: SlotPlay | None = None  # in the slot that began with round `_start`
+        self._answers: Any = None  # to what that slot asks, as they come in
         self._start = 0
         self._total: Any = None  # the sum of the shares of the block so far
         self._actions: list[Vector] = []  # of the block so far
         self._asked: _Asked | None = None
         with double():
-            self._prepare(algorithm, network, keys)
             asked = (algorithm, network, self.partition.me, keys)
             identity = fingerprint() if folder is None else fingerprint(asked, behaviour_of_algorithm(algorithm))
-        self.journal = open_journal(folder, layout_of(algorithm, self.partition), identity, self.partition)
-        transport.listener = self.journal.link
+            self.journal = open_journal(folder, layout_of(algorithm, self.partition), identity, self.partition)
+            self._exchange = NeighbourExchange(self.partition, transport, self.journal)
+            exact = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), (algorithm, network))
+            self.algorithm = exact[0]
+            self._of_block = self.algorithm.block * self.algorithm.slot
+            world = World(_UNKNOWN, *exact, jnp.asarray(self.partition.agents))
+            run_keys, here = jax.jit(RunKeys.of)(keys[0]), jnp.asarray(self.partition.me)
+            self._ports = _UpdatePorts(world, run_keys, here, jnp.asarray(0), CompiledLinks.of(self._exchange))
+            self._key = run_keys.of_agent(here)
+            self.state = jax.tree.map(jnp.asarray, self.algorithm.init())
         try:
             with double():
                 self._meet()
         except BaseException:
             self.close()
             raise
-
-    def _prepare(self, algorithm: Algorithm, network: Network, keys: Array) -> None:
-        """Everything as arrays."""
-        kind = np.dtype(np.float64)
-        self.algorithm, self._network = jax.tree.map(lambda leaf: cast(leaf, kind), (algorithm, network))
-        self._links = CompiledLinks.of(self.partition, self._exchange)
-        self._keys = jax.jit(RunKeys.of)(keys[0])
-        self._key = self._keys.of_agent(jnp.asarray(self.partition.me))
-        self.state = jax.tree.map(jnp.asarray, self.algorithm.init())
 
     @property
     def done(self) -> bool:
@@ -123,9 +122,8 @@ class Agent:
         if self._played is None:
             self._start = self.round
             with double():
-                played = _quick(_play)(self.algorithm, self.state, jnp.asarray(self.round), self._key, self._length())
-            self._played = jax.tree.map(np.array, played)
-            self._answers = _Measured(self._played)
+                self._played = jax.tree.map(np.array, self._quick(_play))
+                self._answers = jax.tree.map(np.array, self._silence(self._played))
         action = np.array(self._played.actions[self.round - self._start])
         self._actions.append(action.copy())
         self._asked = _Asked.of(self._played, self.round, self._start)
@@ -137,14 +135,19 @@ class Agent:
         was no query."""
         if self._asked is None:
             raise RuntimeError("nothing was asked for yet: call ask() first.")
-        self._answers.keep(self._asked, self.round - self._start, self._checked(response))
+        measured, questions = self._checked(response, len(self._asked.points)), self._asked.questions
+        self._answers.asked[questions] = measured[: len(questions)]
+        if self._asked.action is not None:
+            self._answers.earned[self.round - self._start] = measured[self._asked.action]
         self._asked = None
         self.round += 1
-        if self.round < self._start + self._length():
+        if self.round < self._start + self._length:
             return
         with double():
-            self._end_slot()
-            if self.round % (self.algorithm.block * self.algorithm.slot) == 0 or self.done:
+            share = self._quick(_share, jax.tree.map(jnp.asarray, self._answers))
+            self._total = share if self._total is None else jax.tree.map(jnp.add, self._total, share)
+            self._played = None
+            if self.round % self._of_block == 0 or self.done:
                 self._end_block()
 
     def decision(self) -> Vector:
@@ -165,76 +168,65 @@ class Agent:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
+    @property
     def _length(self) -> int:
+        """The rounds of the slot."""
         return min(self.algorithm.slot, self.algorithm.horizon - self._start)
 
-    def _checked(self, response: ArrayLike | None) -> list[Any]:
+    def _quick(self, function: Callable[..., Any], *more: Any) -> Any:
+        """A function of the slot that began with round `_start`, compiled quickly."""
+        slot = self.algorithm, self.state, jnp.asarray(self._start), self._key, self._length
+        return program(function, quick=True)(*slot, *more)
+
+    def _silence(self, played: SlotPlay) -> Answers:
+        return SilentPorts().ask(played, self.algorithm.feedback.order)
+
+    def _checked(self, response: ArrayLike | None, number: int) -> Vector:
         """One answer for each question, or an error that says what was expected."""
-        assert self._asked is not None
-        number, d = len(self._asked.points), self.algorithm.domain.dim
-        if response is None or number == 0:
-            if response is not None:
-                raise ValueError(f"nothing was asked in round {self.round} (query was None): tell(None).")
-            if number:
-                raise ValueError(f"round {self.round} asked at a query, and got no answer.")
-            return []
-        given = np.asarray(response, np.float64)
-        one = (d,) if self.algorithm.feedback.order == 1 else ()
-        what = f"a gradient of {d} numbers" if self.algorithm.feedback.order == 1 else "one value, and no gradient"
+        if number == 0 and response is not None:
+            raise ValueError(f"nothing was asked in round {self.round} (query was None): tell(None).")
+        if number and response is None:
+            raise ValueError(f"round {self.round} asked at a query, and got no answer.")
+        d, gradients = self.algorithm.domain.dim, self.algorithm.feedback.order == 1
+        one = (d,) if gradients else ()
+        given = np.zeros((0, *one)) if response is None else np.asarray(response, np.float64)
         if given.shape not in ([one, (1, *one)] if number == 1 else [(number, *one)]):
+            what = f"a gradient of {d} numbers" if gradients else "one value, and no gradient"
             raise ValueError(
                 f"the feedback of this agent is {what} for each of {number} question(s); got an array of shape {given.shape}."
             )
         if not np.all(np.isfinite(given)):
             raise ValueError(f"the answer of round {self.round} is not finite: {given}. The agent has not moved.")
-        return list(given.reshape(number, *one))
+        return given.reshape(number, *one)
 
     def _meet(self) -> None:
         """Compile everything, and only then meet the neighbours, so that none of them waits for the compiler."""
-        start, order = jnp.asarray(0), self.algorithm.feedback.order
-        played = _quick(_play)(self.algorithm, self.state, start, self._key, self._length())
-        if played.earned is not None and order == 1:
+        played = self._quick(_play)
+        if played.earned is not None and self.algorithm.feedback.order == 1:
             raise ValueError(
                 "this algorithm asks for gradients and for the values of its actions, and an agent tells one kind of number: "
                 "use a signal that needs values only, or droculo.runtime.run_process."
             )
-        nothing = SilentPorts().ask(played, order)
-        share = _quick(_share)(self.algorithm, self.state, start, self._key, self._length(), nothing)
-        lowered: Any = _quick(_update)
-        self._compiled_update = lowered.lower(*self._at_end_of_block(share)).compile()
-        blocks = -(-self.algorithm.horizon // (self.algorithm.block * self.algorithm.slot))
+        share = self._quick(_share, self._silence(played))
+        update: Any = program(_update, quick=True)
+        self._compiled_update = update.lower(self._ports, self.state, share).compile()
         self.transport.largest = message_bytes(self.algorithm)
-        block, self.state = meet(self.transport, self.journal, self.algorithm, self.state, blocks)
-        self.round = block * self.algorithm.block * self.algorithm.slot
-
-    def _at_end_of_block(self, total: Any) -> tuple[Any, ...]:
-        block = jnp.asarray((self.round - 1) // (self.algorithm.block * self.algorithm.slot))
-        ports = _UpdatePorts(self.algorithm, self._network, self._links, self._keys.network, block)
-        return ports, self._key, self.state, total
-
-    def _end_slot(self) -> None:
-        start, measured = jnp.asarray(self._start), self._answers.all()
-        share = _quick(_share)(self.algorithm, self.state, start, self._key, self._length(), measured)
-        self._total = share if self._total is None else jax.tree.map(jnp.add, self._total, share)
-        self._played = None
+        blocks = -(-self.algorithm.horizon // self._of_block)
+        block, self.state = meet(self._exchange, self.algorithm, self.state, blocks)
+        self.round = block * self._of_block
 
     def _end_block(self) -> None:
         self._exchange.reset()
-        decision, actions = self.decision(), np.stack(self._actions)
-        state, spent = self._compiled_update(*self._at_end_of_block(self._total))
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(state)]  # waits for it
-        self._exchange.raise_error()
+        block, decision, actions = (self.round - 1) // self._of_block, self.decision(), np.stack(self._actions)
+        ports = eqx.tree_at(lambda ports: ports.block, self._ports, jnp.asarray(block))
+        state, spent = self._compiled_update(ports, self.state, self._total)
+        leaves = self._exchange.finish(state)
         self.state, self._total, self._actions = state, None, []
-        block = (self.round - 1) // (self.algorithm.block * self.algorithm.slot)
         rounds = np.arange(self.round - len(actions), self.round)
-        layout = self.journal.layout
-        entry = entry_of(block, rounds, actions[:, None], decision[None], spent, self._exchange, layout)
-        self.journal.keep(entry, leaves)
+        self._exchange.keep(leaves, block, rounds, actions[:, None], decision[None], spent)
 
 
 class _Asked(NamedTuple):
@@ -256,55 +248,21 @@ class _Asked(NamedTuple):
         return cls(questions, points, action)
 
 
-class _Measured:
-    """The answers of a slot, as they come in."""
-
-    def __init__(self, played: SlotPlay):
-        self.questions: list[Any] = [None] * len(played.rounds)
-        self.earned: list[Any] | None = None if played.earned is None else [None] * len(played.actions)
-
-    def keep(self, asked: _Asked, place: int, measured: list[Any]) -> None:
-        """What was measured in the round at this place of the slot."""
-        for question, answer in zip(asked.questions, measured, strict=False):
-            self.questions[question] = answer
-        if self.earned is not None and asked.action is not None:
-            self.earned[place] = measured[asked.action]
-
-    def all(self) -> Answers:
-        asked = np.stack(self.questions) if self.questions else np.zeros(0)
-        return Answers(jnp.asarray(asked), None if self.earned is None else jnp.asarray(np.stack(self.earned)))
-
-
-def _quick(function: Any) -> Any:
-    return program(function, quick=True)
-
-
-class _AnsweredPorts(NamedTuple):
+class _AnsweredPorts(SilentPorts):
     """Ports with the answers that were measured."""
 
-    answers: Answers
+    def __init__(self, answers: Answers):
+        self.answers = answers
 
     def ask(self, played: SlotPlay, order: int) -> Answers:
         return self.answers
 
-    def mix(self, tree: Any, index: int | Array = 0) -> Any:
-        return tree
 
-
-class _UpdatePorts(eqx.Module):
+class _UpdatePorts(ProcessPorts):
     """The one port that an update needs."""
-
-    algorithm: Algorithm
-    network: Network
-    links: CompiledLinks
-    key: Array
-    block: Array
 
     def ask(self, played: SlotPlay, order: int) -> Answers:
         raise RuntimeError("update() must not call ports.ask()")
-
-    def mix(self, tree: Any, index: int | Array = 0) -> Any:
-        return mix(self.algorithm, self.network, self.links, self.key, self.block, tree, index)
 
 
 def _play(algorithm: Algorithm, state: Any, start: Array, keys: Keys, length: int) -> SlotPlay:
@@ -315,13 +273,9 @@ def _share(algorithm: Algorithm, state: Any, start: Array, keys: Keys, length: i
     return algorithm.play(_AnsweredPorts(answers), state, algorithm.slot_at(start, length, keys))[0]
 
 
-def _update(ports: _UpdatePorts, keys: Keys, state: Any, total: Any) -> tuple[Any, Any]:
-    algorithm = ports.algorithm
-    first = ports.block * algorithm.block * algorithm.slot
-
-    def one(state: Any, total: Any) -> tuple[Any, Any]:
-        return algorithm.update(ports, state, total, keys.fold_in(first))
-
+def _update(ports: _UpdatePorts, state: Any, total: Any) -> tuple[Any, Any]:
+    algorithm = ports.world.algorithm
+    keys = ports.keys.of_agent(ports.agent).fold_in(ports.block * algorithm.block * algorithm.slot)
     alone = jax.tree.map(lambda leaf: leaf[None], (state, total))
-    new, spent = jax.vmap(one)(*alone)
+    new, spent = jax.vmap(lambda state, total: algorithm.update(ports, state, total, keys))(*alone)
     return jax.tree.map(lambda leaf: leaf[0], new), spent

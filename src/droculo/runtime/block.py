@@ -15,14 +15,12 @@ from jax.custom_batching import custom_vmap
 from jax.experimental import io_callback
 from numpy.typing import NDArray
 
-from droculo.algorithms import Algorithm, Answers, OracleCalls, SlotPlay
-from droculo.engine.block import AgentBlock, Kept, RunKeys, Shape, World, answers
+from droculo.algorithms import Algorithm, OracleCalls
+from droculo.engine.block import AgentBlock, AgentPorts, Kept, RunKeys, Shape, World
 from droculo.engine.compiling import supported_options
-from droculo.networks import Network
 from droculo.networks.links import Links, at
 from droculo.runtime.exchange import NOT_FINITE, NeighbourExchange, exchange_of
 from droculo.runtime.messages import message_of
-from droculo.runtime.partitions import Partition
 
 #: arrays of more numbers than this are handed to a compiled program; smaller ones become a part of it
 MOST_FIXED = 4096
@@ -38,67 +36,52 @@ class CompiledLinks(eqx.Module):
     own: Array  # (B,): where among them the agents here are
 
     @classmethod
-    def of(cls, partition: Partition, exchange: NeighbourExchange) -> CompiledLinks:
-        both = np.concatenate([partition.agents, partition.elsewhere])
+    def of(cls, exchange: NeighbourExchange) -> CompiledLinks:
+        partition = exchange.partition
+        order = np.argsort(np.concatenate([partition.agents, partition.elsewhere]))
+        most = partition.links.weight.shape[1]
         return cls(
             handle=jnp.asarray(exchange.handle, jnp.int32),
             stacked=partition.links,
-            ids=jnp.asarray(partition.ids),
-            order=jnp.asarray(np.argsort(both)),
-            own=jnp.asarray(np.searchsorted(partition.known, partition.agents)),
+            ids=jnp.asarray(np.stack([np.pad(part.ids, (0, most - len(part.ids))) for part in partition.parts])),
+            order=jnp.asarray(order),
+            own=jnp.asarray(np.argsort(order)[: len(partition.agents)]),
         )
 
 
-class ProcessPorts(eqx.Module):
-    """The two ports of one agent of a process, inside a vmap over all of that process."""
+class ProcessPorts(AgentPorts):
+    """The other agents of the process are in the vmap, and its neighbours are called."""
 
-    world: World
     links: CompiledLinks
-    agent: Array
-    keys: RunKeys
-    block: Array
-
-    def ask(self, played: SlotPlay, order: int) -> Answers:
-        return answers(self.world.problem, self.agent, jax.random.fold_in(self.keys.noise, self.agent), played, order)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
-        return mix(self.world.algorithm, self.world.network, self.links, self.keys.network, self.block, tree, index)
+        """One agent's part of an exchange. The vmap over all agents of the process turns it into one call of the host."""
+        message = message_of(tree)
+        number = self.block * self.world.algorithm.exchanges + index
+        up = self.world.network.links_up(self.keys.network, number)
 
+        @custom_vmap
+        def exchange(algorithm: Algorithm, links: CompiledLinks, number: Array, up: Array, row: Array) -> Any:
+            # Outside of the vmap over its process an agent has no neighbours.
+            alone = message.mixed(row[None], lambda v: v if jnp.issubdtype(v.dtype, jnp.inexact) else v * 1.0)
+            return jax.tree.map(lambda leaf: leaf[0], alone)
 
-def mix(
-    algorithm: Algorithm,
-    network: Network,
-    links: CompiledLinks,
-    key: Array,
-    block: Array,
-    tree: Any,
-    index: int | Array,
-) -> Any:
-    """One agent's part of an exchange. The vmap over all agents of the process turns it into one call of the host."""
-    message = message_of(tree)
-    number = block * algorithm.exchanges + index
-    up = network.links_up(key, number)
+        @exchange.def_vmap
+        def _of_process(size: int, batched: Any, algorithm: Any, links: Any, number: Any, up: Any, rows: Any) -> Any:
+            here = up[links.ids[number % links.ids.shape[0]]]
+            heard, said, counts = _call(links, number, here, rows)
+            credible = jax.vmap(lambda row: algorithm.credible(message.tree(row), number % algorithm.exchanges))(heard)
+            finite = message.finite(heard)
+            doubts = jnp.where(finite, said & ~jnp.asarray(credible), NOT_FINITE * said)
+            counts &= jax.lax.cond(
+                jnp.any(doubts > 0), lambda: _refuse(links, number, doubts, counts), lambda: jnp.ones_like(counts)
+            )
+            heard = jnp.where(finite[:, None], heard, jnp.zeros_like(heard))  # a weight of zero does not take NaN away
+            known, stacked = jnp.concatenate([rows, heard])[links.order], at(links.stacked, number)
+            mixed = message.mixed(known, lambda values: stacked.mix(values, here * counts)[links.own])
+            return mixed, jax.tree.map(lambda _: True, mixed)
 
-    @custom_vmap
-    def exchange(algorithm: Algorithm, links: CompiledLinks, number: Array, up: Array, row: Array) -> Any:
-        return message.alone(row)  # outside of the vmap over its process an agent has no neighbours
-
-    @exchange.def_vmap
-    def _of_process(size: int, batched: Any, algorithm: Any, links: Any, number: Any, up: Any, rows: Any) -> Any:
-        here = up[links.ids[number % links.ids.shape[0]]]
-        heard, said, counts = _call(links, number, here, rows)
-        credible = jax.vmap(lambda row: algorithm.credible(message.tree(row), number % algorithm.exchanges))(heard)
-        finite = jnp.asarray(message.finite(heard))
-        doubts = jnp.where(finite, said & ~jnp.asarray(credible), NOT_FINITE * said)
-        counts &= jax.lax.cond(
-            jnp.any(doubts > 0), lambda: _refuse(links, number, doubts, counts), lambda: jnp.ones_like(counts)
-        )
-        known = jnp.concatenate([rows, message.cleared(heard, finite)])[links.order]
-        stacked = at(links.stacked, number)
-        mixed = message.mixed(known, lambda values: stacked.mix(values, here * counts)[links.own])
-        return mixed, jax.tree.map(lambda _: True, mixed)
-
-    return message.result(exchange(algorithm, links, jnp.asarray(number), up, message.row(tree)))
+        return exchange(self.world.algorithm, self.links, jnp.asarray(number), up, message.row(tree))
 
 
 def _call(links: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[Array, Array, Array]:
@@ -106,37 +89,25 @@ def _call(links: CompiledLinks, number: Array, up: Array, rows: Array) -> tuple[
     JAX would round doubles to float32 in threads of its own."""
     dtype, (own, width) = np.dtype(rows.dtype), rows.shape
     elsewhere, local = links.order.shape[0] - own, up.shape[0]
-    bits = _words(rows)
+    padding = (0, 0), (0, -width % 4 if dtype == np.uint8 else 0)  # rows of bytes are filled up to whole words
+    bits = jnp.pad(rows, padding).view(jnp.uint32)
     number = number.astype(jax.dtypes.canonicalize_dtype(jnp.int64))
     long = number.dtype == jnp.int64  # in single precision exchanges have 32-bit numbers
     low, high = (number & 0xFFFFFFFF, number >> 32) if long else (number, jnp.zeros_like(number))
     head = jnp.stack([links.handle.astype(number.dtype), low, high]).astype(jnp.uint32)
     letter = jnp.concatenate([head, (up > 0).astype(jnp.uint32), bits.ravel()])
-    like = jax.ShapeDtypeStruct((elsewhere, *bits.shape[1:]), jnp.uint32)  # type: ignore[no-untyped-call]
+    like = jax.ShapeDtypeStruct((elsewhere, bits.shape[1]), jnp.uint32)  # type: ignore[no-untyped-call]
     flags = [jax.ShapeDtypeStruct((n,), jnp.bool_) for n in (elsewhere, local)]  # type: ignore[no-untyped-call]
-    padding = -width % 4 if dtype == np.uint8 else 0
 
     def host(letter: Any) -> tuple[NDArray, ...]:
         words = np.asarray(letter)
-        mine = words[3 + local :].view(dtype).reshape(own, width + padding)[:, :width]
+        mine = words[3 + local :].reshape(bits.shape).view(dtype)[:, :width]
         count = int(words[2]) << 32 | int(words[1])
         heard, said, counts = exchange_of(words[0]).exchange(count, words[3 : 3 + local] > 0, mine)
-        whole = np.pad(heard, ((0, 0), (0, padding))) if padding else heard
-        return whole.view(np.uint32).reshape(like.shape), said, counts
+        return np.pad(heard, padding).view(np.uint32), said, counts
 
     heard, said, counts = io_callback(host, (like, *flags), letter, ordered=True)
-    if dtype == np.uint8:
-        as_bytes = jax.lax.bitcast_convert_type(heard, jnp.uint8).reshape(elsewhere, width + padding)
-        return as_bytes[:, :width], said, counts
-    return jax.lax.bitcast_convert_type(heard, rows.dtype), said, counts
-
-
-def _words(rows: Array) -> Array:
-    """Rows as 32-bit words; rows of bytes are filled up to whole words."""
-    if rows.dtype != jnp.uint8:
-        return jax.lax.bitcast_convert_type(rows, jnp.uint32)
-    whole = jnp.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
-    return jax.lax.bitcast_convert_type(whole.reshape(len(rows), -1, 4), jnp.uint32)
+    return heard.view(dtype)[:, :width], said, counts
 
 
 def _refuse(links: CompiledLinks, number: Array, doubts: Array, counts: Array) -> Array:
@@ -148,28 +119,9 @@ def _refuse(links: CompiledLinks, number: Array, doubts: Array, counts: Array) -
     return io_callback(host, like, links.handle, number, doubts, ordered=True)
 
 
-def play(
-    world: World, links: CompiledLinks, shape: Shape, states: Any, key: Array, first: Array
-) -> tuple[Any, OracleCalls, Kept | None]:
-    """One block of all agents of a process, from round `first` on."""
-    keys = RunKeys.of(key)
-    block = first // (world.algorithm.block * world.algorithm.slot)
-
-    def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
-        ports = ProcessPorts(world, links, agent, keys, block)
-        own = keys.of_agent(agent)
-        played = AgentBlock(world, shape, ports, state, first, own)
-        total, seen = played.play()
-        kept = played.keep(seen)
-        state, spent = world.algorithm.update(ports, state, total, own.fold_in(first))
-        return state, spent, kept
-
-    return jax.vmap(one)(world.agents, states)
-
-
 class CompiledBlock:
-    """`play`, compiled for every shape of block. What stays the same becomes a part of the program, unless it is large: JAX
-    hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
+    """One block of all agents of a process, compiled for every shape. What stays the same is a part of the program, unless it
+    is large: JAX hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
 
     def __init__(self, world: World, links: CompiledLinks, key: Array, quick: bool):
         self.moving = links.handle, key
@@ -199,17 +151,19 @@ class _Same:
         return isinstance(other, _Same) and self._key == other._key
 
 
-def _bound(small: Any, shape: Shape) -> Callable[..., Any]:
-    def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, Any, Kept | None]:
-        world, links = eqx.combine(large, small)
-        handle, key = moving
-        links = eqx.tree_at(lambda links: links.handle, links, handle, is_leaf=lambda leaf: leaf is None)
-        return play(world, links, shape, states, key, first)
-
-    return run
-
-
 @lru_cache(maxsize=8)
 def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
     """One program for all seeds of a cell."""
-    return jax.jit(_bound(small.tree, shape), compiler_options=supported_options() if quick else None)
+
+    def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, Any, Kept | None]:
+        world, links = eqx.combine(large, small.tree)
+        links = eqx.tree_at(lambda links: links.handle, links, moving[0], is_leaf=lambda leaf: leaf is None)
+        keys, length = RunKeys.of(moving[1]), world.algorithm.block * world.algorithm.slot
+
+        def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
+            ports = ProcessPorts(world, keys, agent, first // length, links)
+            return AgentBlock(ports, shape, state, first).whole()
+
+        return jax.vmap(one)(world.agents, states)
+
+    return jax.jit(run, compiler_options=supported_options() if quick else None)

@@ -4,24 +4,19 @@ The way of one block through the modules:
 
     driver.run_process                 for each block
       | states, first round
-      v
     block.CompiledBlock                compiled: play all slots, then update (algorithms)
       |    ports.ask                     the problem's answers             engine.block
-      |    ports.mix -> block.mix        one message for each agent        messages
+      |    ports.mix                     one message for each agent        messages
       |      | ordered callback to Python
-      |      v
       |    exchange.NeighbourExchange    the rows that each neighbour needs  partitions
-      |      v
+      |      |
       |    transports: memory, mpi, zenoh (zenoh: protocol.frames, protocol.membership)  <->  neighbours
-      |      v
+      |      |
       |    plausible rows are averaged                                     networks.links
-      v
-    states, costs, recorded rounds
-      v
+      | states, costs, recorded rounds
     journal.Journal.keep               on disk, if there is a folder
 
-Afterwards `gathered.gather` puts the parts of all processes together. `agent.Agent` is the same for one agent in a loop that
-is yours.
+Afterwards `gathered.gather` puts the parts of all processes together; `agent.Agent` is the same for one agent in your own loop.
 """
 
 from __future__ import annotations
@@ -36,16 +31,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from droculo.algorithms import Algorithm, message_bytes, message_size
 from droculo.engine import Record
-from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
-from droculo.engine.block import Kept, begin
-from droculo.engine.fingerprint import Fingerprint, fingerprint
-from droculo.engine.inputs import check_finite, check_inside
-from droculo.engine.plan import Plan
-from droculo.engine.run import Run
+from droculo.engine.block import Shape, begin
+from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
+from droculo.engine.plan import shapes_of_blocks
+from droculo.engine.run import Run, check_finite, check_inside
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -91,28 +84,24 @@ def run_process(
     continues from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the
     number of rounds played, and of all rounds.
     """
-    run = Run.of(
-        problem, algorithm, network, key=key, rounds=rounds, record=record, agents=agents, dtype=dtype
-    )  # fmt: skip
+    run = Run.of(problem, algorithm, network, key=key, rounds=rounds, record=record, agents=agents, dtype=dtype)
     _check(run, partition, transport)
     began = time.perf_counter()
     with run.precision():
         world = run.world(nodes=partition.agents)
-        exchange = NeighbourExchange(partition, transport)
-        block = CompiledBlock(world, CompiledLinks.of(partition, exchange), run.keys[0], run.compiles_quickly(quick))
-        states, plan = begin(world), Plan.of(algorithm, run.rounds, run.record)
         identity = fingerprint() if folder is None else _identity(run, partition)
         journal = open_journal(folder, layout_of(algorithm, partition, run.kind), identity, partition)
-        transport.listener = journal.link
+        exchange = NeighbourExchange(partition, transport, journal)
+        block = CompiledBlock(world, CompiledLinks.of(exchange), run.keys[0], run.compiles_quickly(quick))
+        states, shapes = begin(world), shapes_of_blocks(algorithm, run.rounds, run.record)
         with exchange.dry_run():  # compile before the neighbours are met, so that none of them waits for the compiler
-            for shape in plan.shapes():
+            for shape in dict.fromkeys(shapes):
                 block(shape, states, 0)
         try:
-            first, states = meet(transport, journal, algorithm, states, plan.blocks)
-            loop = _Loop(run, plan, block, exchange, journal)
-            for number in range(first, plan.blocks):
+            first, states = meet(exchange, algorithm, states, len(shapes))
+            for number in range(first, len(shapes)):
                 due = time.monotonic() + pace
-                states, last = loop.play(number, states)
+                states, last = _play(run, block, exchange, shapes[number], number, states)
                 if progress is not None:
                     progress(last, run.rounds)
                 if pace:
@@ -124,30 +113,26 @@ def run_process(
     return ProcessRun(partition, tuple(journal.entries), transport.meter, took, journal.layout)
 
 
-@dataclass(frozen=True)
-class _Loop:
-    """What all blocks of a process have in common."""
-
-    run: Run
-    plan: Plan
-    block: CompiledBlock
-    exchange: NeighbourExchange
-    journal: Journal
-
-    def play(self, number: int, states: Any) -> tuple[Any, int]:
-        """Play a block, check what came out of it, and write it down. Returns the states after it, and its last round + 1."""
-        first = number * self.plan.length
-        last = min(first + self.plan.length, self.run.rounds)
-        self.exchange.reset()
-        states, spent, kept = self.block(self.plan.shape(number), states, first)
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
-        self.exchange.raise_error()
-        if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
-            check_finite(states, first, last - first)  # says what is wrong
-        if kept is not None:
-            check_inside(kept.outside, first, last - first)
-        self.journal.keep(_entry(number, last, spent, kept, self.exchange, self.journal.layout), leaves)
+def _play(
+    run: Run, block: CompiledBlock, exchange: NeighbourExchange, shape: Shape, number: int, states: Any
+) -> tuple[Any, int]:
+    """Play a block, check what came out of it, and write it down. Returns the states after it, and its last round + 1."""
+    length = run.algorithm.block * run.algorithm.slot
+    first, last = number * length, min((number + 1) * length, run.rounds)
+    exchange.reset()
+    states, spent, kept = block(shape, states, first)
+    leaves = exchange.finish(states)
+    check_finite(leaves, first, last - first)
+    if kept is None:
+        nothing = np.zeros((0, len(exchange.partition.agents), run.algorithm.domain.dim), run.kind)
+        exchange.keep(leaves, number, np.zeros(0), nothing, np.zeros(nothing.shape[1:], run.kind), spent)
         return states, last
+    check_inside(kept.outside, first, last - first)
+    rounds = np.asarray(kept.rounds)[0]
+    valid = np.asarray(kept.valid)[0] & (rounds < last)
+    actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
+    exchange.keep(leaves, number, rounds[valid], actions, np.asarray(kept.decisions), spent)
+    return states, last
 
 
 def check_transport_of(partition: Partition, transport: Transport) -> None:
@@ -162,7 +147,7 @@ def check_transport_of(partition: Partition, transport: Transport) -> None:
 
 
 def _check(run: Run, partition: Partition, transport: Transport) -> None:
-    """What can be wrong in a process beyond what can be wrong in any run."""
+    """What can be wrong in a process beyond what can be wrong in any run, before anything is sent."""
     check_transport_of(partition, transport)
     if not partition.network.matches(identity_of(run.network)):
         raise ValueError(
@@ -172,11 +157,6 @@ def _check(run: Run, partition: Partition, transport: Transport) -> None:
         raise ValueError("a process does not record its queries; use simulate with Record(queries=True) for that.")
     if len(run.keys) != 1:
         raise ValueError(f"a process plays one run at a time; got a batch of {len(run.keys)} keys.")
-    _check_sizes(run, partition, transport)
-
-
-def _check_sizes(run: Run, partition: Partition, transport: Transport) -> None:
-    """What could not be sent or counted is an error before anything is sent."""
     algorithm = run.algorithm
     exchanges = -(-run.rounds // (algorithm.block * algorithm.slot)) * algorithm.exchanges
     if run.kind == np.float32 and exchanges >= 2**31:
@@ -200,10 +180,8 @@ def open_journal(folder: Path | str | None, layout: Layout, identity: Fingerprin
 def _identity(run: Run, partition: Partition) -> Fingerprint:
     """What a journal belongs to. A process asks the functions of its own agents only."""
     asked = (run.rounds, run.record, str(run.kind), run.identities, run.keys)
-    seen = (
-        behaviour_of_problem(run.problem, run.identities[partition.agents], run.rounds),
-        behaviour_of_algorithm(run.algorithm),
-    )
+    here = run.identities[partition.agents]
+    seen = behaviour_of_problem(run.problem, here, run.rounds), behaviour_of_algorithm(run.algorithm)
     return fingerprint(run.problem, run.algorithm, run.network, partition.agents, partition.elsewhere, asked, seen)
 
 
@@ -213,56 +191,25 @@ def layout_of(algorithm: Algorithm, partition: Partition, kind: Any = np.float64
     return Layout(*sizes, str(np.dtype(kind)))
 
 
-def meet(transport: Transport, journal: Journal, algorithm: Algorithm, states: Any, blocks: int) -> tuple[int, Any]:
+def meet(exchange: NeighbourExchange, algorithm: Algorithm, states: Any, blocks: int) -> tuple[int, Any]:
     """The block to begin with, and the states before it. If the others have gone on, these are the states of the checkpoint."""
-    saved = journal.checkpoints()
+    saved = exchange.journal.checkpoints()
     latest, every = max(saved, default=0), algorithm.exchanges
     oldest = latest  # consecutive states only: a gap is where the process was away
     while oldest - 1 in saved or oldest == 1:
         oldest -= 1
-    first = transport.meet(latest * every, every, oldest * every, blocks * every)
+    first = exchange.transport.meet(latest * every, every, oldest * every, blocks * every)
     block = first // every
     if block < latest and block not in saved and block > 0:
         raise ValueError(
             f"the others can continue from block {block}, and here only the states before blocks {sorted(saved)} are kept. Start "
             "again in another folder."
         )
-    journal.begin(block)
+    exchange.journal.begin(block)
     start = min(block, latest)
-    return block, _restored(saved[start], states) if start in saved else states
-
-
-def _restored(data: NDArray[np.uint8], states: Any) -> Any:
+    if start not in saved:
+        return block, states
     leaves, structure = jax.tree.flatten(states)
-    found, at = [], 0
-    for leaf in leaves:
-        size = leaf.size * leaf.dtype.itemsize
-        found.append(jnp.asarray(np.frombuffer(data, leaf.dtype, leaf.size, at).reshape(leaf.shape)))
-        at += size
-    return jax.tree.unflatten(structure, found)
-
-
-def entry_of(
-    block: int,
-    rounds: NDArray,
-    actions: NDArray,
-    decisions: NDArray,
-    spent: Any,
-    exchange: NeighbourExchange,
-    layout: Layout,
-) -> Entry:
-    """A block for the journal: what was played, and what it cost."""
-    costs = np.stack([exchange.messages, *(np.asarray(cost) for cost in vars(spent).values())]).astype(np.int64)
-    counted = np.asarray(exchange.counted, np.int8).reshape(layout.exchanges, layout.neighbours)
-    return Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted)
-
-
-def _entry(number: int, last: int, spent: Any, kept: Kept | None, exchange: NeighbourExchange, layout: Layout) -> Entry:
-    if kept is None:
-        nothing = np.zeros((0, layout.agents, layout.dim), layout.dtype)
-        still = np.zeros((layout.agents, layout.dim), layout.dtype)
-        return entry_of(number, np.zeros(0, np.int64), nothing, still, spent, exchange, layout)
-    rounds = np.asarray(kept.rounds)[0]
-    valid = np.asarray(kept.valid)[0] & (rounds < last)
-    actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
-    return entry_of(number, rounds[valid], actions, np.asarray(kept.decisions), spent, exchange, layout)
+    parts = np.split(saved[start], np.cumsum([leaf.nbytes for leaf in leaves])[:-1])
+    found = [part.view(leaf.dtype).reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+    return block, jax.tree.unflatten(structure, map(jnp.asarray, found))

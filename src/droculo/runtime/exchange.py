@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from droculo.runtime.journal import Entry, Journal
 from droculo.runtime.partitions import LocalLinks, Partition
 from droculo.runtime.transports.base import Transport
 
@@ -30,34 +31,37 @@ def exchange_of(handle: Any) -> NeighbourExchange:
     return _EXCHANGES[int(handle)]
 
 
-@dataclass(frozen=True)
-class _Route:
+class _Route(NamedTuple):
     """Which rows travel to and from one neighbour when a set of links is up."""
 
     send: NDArray[np.int64]  # positions in `Partition.agents`
     fill: NDArray[np.int64]  # positions in `Partition.elsewhere`
 
 
-class _Received(NamedTuple):
-    """What an exchange fills in."""
-
-    rows: NDArray  # of the agents elsewhere
-    heard: NDArray[np.bool_]  # which of them were received
-    counts: NDArray[np.bool_]  # which links counted; on entry, which are up
+def _routes(part: LocalLinks, works: NDArray[np.bool_]) -> dict[int, _Route]:
+    """The route of every neighbour with a link that works."""
+    found = {}
+    for q in np.unique(part.leads_to[works & (part.leads_to >= 0)]):
+        links = works & (part.leads_to == q)
+        # Sorted by the agents' numbers at both ends, so that sender and receiver mean the same rows.
+        found[int(q)] = _Route(np.unique(part.ours[links]), np.unique(part.theirs[links]))
+    return found
 
 
 class NeighbourExchange:
     """The links of a process at work, and the meter of its agents. An error does not travel through compiled code: it is kept
     in `error`, nothing more is exchanged, and the driver raises it after the block."""
 
-    def __init__(self, partition: Partition, transport: Transport):
+    def __init__(self, partition: Partition, transport: Transport, journal: Journal):
         self.partition = partition
         self.transport = transport
+        self.journal = journal
+        transport.listener = journal.link
         self.error: BaseException | None = None
         self.handle = next(_HANDLES)
         _EXCHANGES[self.handle] = self
         self._dry = False
-        self._usual: dict[int, dict[int, _Route]] = {}
+        self._usual = [_routes(part, np.ones(len(part.ids), bool)) for part in partition.parts]
         self.reset()
 
     def reset(self) -> None:
@@ -66,10 +70,20 @@ class NeighbourExchange:
         self._counts = np.zeros(0, bool)  # the links that counted last
         self.counted: list[NDArray[np.int8]] = []  # for each exchange: which neighbours' links counted
 
-    def raise_error(self) -> None:
-        """Raise the error that an exchange kept, if there is one."""
+    def finish(self, states: Any) -> list[NDArray]:
+        """Wait for what a block came to, and raise the error that an exchange kept, if there is one."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
         if self.error is not None:
             raise self.error
+        return leaves
+
+    def keep(
+        self, leaves: list[NDArray], block: int, rounds: NDArray, actions: NDArray, decisions: NDArray, spent: Any
+    ) -> None:
+        """Write down what was played in a block, what it cost, and the states after it."""
+        costs = np.stack([self.messages, *map(np.asarray, vars(spent).values())]).astype(np.int64)
+        counted = np.reshape(self.counted, (len(self.counted), len(self.partition.neighbours))).astype(np.int8)
+        self.journal.keep(Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted), leaves)
 
     @contextmanager
     def dry_run(self) -> Iterator[None]:
@@ -86,81 +100,58 @@ class NeighbourExchange:
         were received, and which links counted."""
         partition = self.partition
         part = partition.parts[number % len(partition.parts)]
-        padded = np.zeros(partition.links.weight.shape[1], bool)
-        padded[: len(part.ids)] = up[: len(part.ids)]
-        received = _Received(
-            np.zeros((len(partition.elsewhere), mine.shape[1]), mine.dtype),
-            np.zeros(len(partition.elsewhere), bool),
-            padded[: len(part.ids)],
-        )
+        rows = np.zeros((len(partition.elsewhere), mine.shape[1]), mine.dtype)
+        heard, padded = np.zeros(len(rows), bool), np.zeros(partition.links.weight.shape[1], bool)
+        counts = padded[: len(part.ids)]
+        counts[:] = up[: len(part.ids)]
         try:
             if self._dry or self.error is not None:
-                received.counts[:] = False
+                counts[:] = False
             else:
-                self._talk(number, part, mine, received)
+                self._talk(number, part, mine, rows, heard, counts)
         except BaseException as error:  # an interruption from the keyboard too: it ends the block, not the program
             self.error = error
-            received.counts[:] = False
-        self._count(part, received.counts, 1)
-        self._counts = received.counts.copy()
-        return received.rows, received.heard, padded
+            counts[:] = False
+        self._count(part, counts, 1)
+        self._counts = counts.copy()
+        return rows, heard, padded
 
     def refuse(self, number: Any, doubts: Any) -> NDArray[np.bool_]:
         """Called from compiled code when received rows cannot be true. Returns which links count after all. All rows of a
         neighbour came in one frame, so none of them counts."""
-        partition, exchange, doubts = self.partition, int(number), np.asarray(doubts)
-        part = partition.parts[exchange % len(partition.parts)]
-        outside = (part.leads_to >= 0) & self._counts
-        reasons = np.zeros(len(outside), int)
-        reasons[outside] = doubts[part.theirs[outside]]
-        refused = np.unique(part.leads_to[reasons > 0])
-        lost = np.isin(part.leads_to, refused) & self._counts
-        for q in refused:
-            worst = reasons[part.leads_to == q].max()
-            why = "not finite" if worst == NOT_FINITE else "outside the set"
-            self.transport.refuse(exchange, partition.neighbours[q], why)
-            self.counted[-1][q] = 0
-        self._count(part, lost, -1)
-        kept = np.ones(partition.links.weight.shape[1], bool)
-        kept[: len(lost)] = ~lost
+        exchange, doubts = int(number), np.asarray(doubts)
+        part = self.partition.parts[exchange % len(self.partition.parts)]
+        kept = np.ones(self.partition.links.weight.shape[1], bool)
+        for q, neighbour in enumerate(self.partition.neighbours):
+            links = np.nonzero((part.leads_to == q) & self._counts)[0]
+            worst = max(doubts[part.theirs[links]], default=0)
+            if worst > 0:
+                self.transport.refuse(exchange, neighbour, "not finite" if worst == NOT_FINITE else "outside the set")
+                self.counted[-1][q] = 0
+                kept[links] = False
+        self._count(part, ~kept[: len(part.ids)], -1)
         return kept
 
-    def _talk(self, number: int, part: LocalLinks, mine: NDArray, received: _Received) -> None:
+    def _talk(
+        self, number: int, part: LocalLinks, mine: NDArray, rows: NDArray, heard: NDArray, counts: NDArray
+    ) -> None:
         """Exchange rows with the neighbours, and clear `counts` for links that failed."""
-        partition = self.partition
-        routes = self._routes(number % len(partition.parts), part, received.counts)
-        outgoing = {partition.neighbours[q]: mine[route.send] for q, route in routes.items()}
-        shapes = {partition.neighbours[q]: (len(route.fill), mine.shape[1]) for q, route in routes.items()}
+        neighbours = self.partition.neighbours
+        routes = self._usual[number % len(self._usual)] if counts.all() else _routes(part, counts)
+        outgoing = {neighbours[q]: mine[route.send] for q, route in routes.items()}
+        shapes = {neighbours[q]: (len(route.fill), mine.shape[1]) for q, route in routes.items()}
         answers = self.transport.exchange(number, outgoing, shapes)
-        last = np.full(len(partition.neighbours), IDLE, np.int8)
+        last = np.full(len(neighbours), IDLE, np.int8)
         for q, route in routes.items():
-            answer = answers.get(partition.neighbours[q])
+            answer = answers.get(neighbours[q])
             last[q] = answer is not None
             if answer is not None:
-                received.rows[route.fill] = answer
-                received.heard[route.fill] = True
+                rows[route.fill], heard[route.fill] = answer, True
             else:
-                received.counts[part.leads_to == q] = False
+                counts[part.leads_to == q] = False
         self.counted.append(last)
-
-    def _routes(self, which: int, part: LocalLinks, works: NDArray[np.bool_]) -> dict[int, _Route]:
-        usual = bool(works.all())
-        if usual and which in self._usual:
-            return self._usual[which]
-        found = {}
-        for q in range(len(self.partition.neighbours)):
-            links = works & (part.leads_to == q)
-            if links.any():
-                # Sorted by the agents' numbers at both ends, so that sender and receiver mean the same rows.
-                found[q] = _Route(np.unique(part.ours[links]), np.unique(part.theirs[links]))
-        if usual:
-            self._usual[which] = found
-        return found
 
     def _count(self, part: LocalLinks, links: NDArray[np.bool_], sign: int) -> None:
         """Count a message for every link that counted, at every end that is an agent here."""
-        ends = part.ours[links]
-        inside = part.leads_to < 0
-        if inside.any():
-            ends = np.concatenate([ends, part.theirs[links & inside]])
+        ends = np.concatenate([part.ours[links], part.theirs[links & (part.leads_to < 0)]])
         self.messages += sign * np.bincount(ends, minlength=len(self.messages))

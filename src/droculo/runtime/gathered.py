@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,10 @@ def gather(
     lengths = np.minimum(length, rounds - np.arange(blocks) * length)
     recorded, actions, decisions = _plays(algorithm, parts, rounds, record.every, len(agents))
     curves = {cost: so_far[:, row] for row, cost in enumerate(COUNTED)}
-    ledger = _ledger(algorithm, {cost: curve[-1] for cost, curve in curves.items()}, played, lengths, parts)
+    spent = {cost: curve[-1] for cost, curve in curves.items()}
+    with double():
+        asked = (-(-lengths // algorithm.slot) @ played) * questions(algorithm)
+    seconds = max(part.seconds for part in parts)
     trajectory = Trajectory(
         horizon=rounds,
         rounds=recorded,
@@ -71,11 +74,11 @@ def gather(
         decisions=decisions,
         agents=np.arange(len(agents)),
         states=None,
-        ledger=ledger,
+        ledger=Ledger.of(algorithm, spent, played.sum(axis=0), asked, parts[0].layout.dtype, seconds),
         spending=CostCurve(ends, curves),
     )
-    missed = (lengths[:, None] * (1 - played)).sum(axis=0)
-    return GatheredRun(trajectory, Faults(missed, *_links(parts), _refused(parts)))
+    refused = sum((Counter(part.meter.refused) for part in parts), Counter())
+    return GatheredRun(trajectory, Faults(lengths @ (1 - played), *_links(parts), dict(refused)))
 
 
 def _check_recorded(parts: Sequence[ProcessRun], blocks: int, length: int, rounds: int, every: int) -> None:
@@ -89,16 +92,6 @@ def _check_recorded(parts: Sequence[ProcessRun], blocks: int, length: int, round
                     f"process {part.partition.me} has not recorded block {entry.block} of a run of {rounds} rounds with "
                     f"Record(every={every}): pass the rounds and the record with which it was played."
                 )
-
-
-def _ledger(
-    algorithm: Algorithm, total: dict[str, Any], played: NDArray, lengths: NDArray, parts: Sequence[ProcessRun]
-) -> Ledger:
-    slots = -(-lengths // algorithm.slot)
-    with double():
-        asked = (slots[:, None] * played).sum(axis=0) * questions(algorithm)
-    seconds = max(part.seconds for part in parts)
-    return Ledger.of(algorithm, total, played.sum(axis=0), asked, parts[0].layout.dtype, seconds)
 
 
 def _plays(
@@ -116,34 +109,26 @@ def _plays(
             actions[rows[:, None], here] = entry.actions
             decisions[rows[:, None], here] = entry.decisions
     with double():
-        start = np.asarray(algorithm.decision(algorithm.init()))
-    for agent in np.nonzero(np.isnan(actions).any(axis=(0, 2)))[0]:
-        there = ~np.isnan(actions[:, agent, 0])
-        last = np.maximum.accumulate(np.where(there, np.arange(len(recorded)), -1))
-        for kept in (actions, decisions):
-            kept[:, agent] = np.where(last[:, None] >= 0, kept[np.maximum(last, 0), agent], start)
-    return recorded, actions, decisions
+        start = np.asarray(algorithm.decision(algorithm.init()), dtype)
+    there = ~np.isnan(actions[..., :1])
+    last = np.maximum.accumulate(np.where(there, np.arange(len(recorded))[:, None, None], -1))
+    filled = [np.take_along_axis(kept, np.maximum(last, 0), axis=0) for kept in (actions, decisions)]
+    return recorded, np.where(last >= 0, filled[0], start), np.where(last >= 0, filled[1], start)
 
 
 def _links(parts: Sequence[ProcessRun]) -> tuple[int, int]:
     """How many ends of links failed, and how many links counted at one end only."""
     failed = disagreements = 0
-    seen: dict[tuple[int, int, int], NDArray[np.int8]] = {}  # (from, to, block) -> counted, for each exchange
+    seen: dict[
+        tuple[frozenset[int], int], NDArray[np.int8]
+    ] = {}  # (ends of a link, block) -> counted, for each exchange
     for part in parts:
         for entry in part.entries:
             failed += int(np.sum(entry.counted == 0))
-            for column, neighbour in enumerate(part.partition.neighbours):
-                mine, theirs = (part.partition.me, neighbour, entry.block), (neighbour, part.partition.me, entry.block)
-                seen[mine] = entry.counted[:, column]
-                if theirs in seen:
-                    disagreements += int(np.sum(seen.pop(theirs) != seen.pop(mine)))
-    disagreements += sum(int(np.sum(counted == 1)) for counted in seen.values())
-    return failed, disagreements
-
-
-def _refused(parts: Sequence[ProcessRun]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for part in parts:
-        for reason, number in part.meter.refused.items():
-            total[reason] = total.get(reason, 0) + number
-    return total
+            for neighbour, mine in zip(part.partition.neighbours, entry.counted.T, strict=True):
+                link = frozenset((part.partition.me, neighbour)), entry.block
+                if link in seen:
+                    disagreements += int(np.sum(seen.pop(link) != mine))
+                else:
+                    seen[link] = mine
+    return failed, disagreements + sum(int(np.sum(counted == 1)) for counted in seen.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 import zlib
@@ -41,27 +42,22 @@ class Layout:
     neighbours: int
     dtype: str
 
-    def pack(self, entry: Entry) -> bytes:
-        head = np.array([entry.block, len(entry.rounds)], np.int64)
-        parts = (head, entry.rounds, entry.actions, entry.decisions, entry.costs, entry.counted)
-        return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
-
     def join(self, entries: Iterable[Entry]) -> bytes:
         """Entries as checked records, one after the other."""
-        return b"".join(_record(self.pack(entry)) for entry in entries)
+        records = []
+        for entry in entries:
+            parts = np.array([entry.block, len(entry.rounds)], np.int64), *entry[1:]
+            records.append(_record(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)))
+        return b"".join(records)
 
     def split(self, data: bytes) -> Iterator[Entry]:
         """The entries of such bytes, up to the first record that is incomplete."""
-        at = 0
-        while at + _HEAD.size <= len(data):
-            length, _ = _HEAD.unpack_from(data, at)
-            record = _checked(data[at : at + _HEAD.size + length])
-            if record is None:
-                return
-            yield self.unpack(record)
-            at += _HEAD.size + length
+        rest = memoryview(data)
+        while (record := _checked(rest)) is not None:
+            yield self._unpack(record)
+            rest = rest[_HEAD.size + len(record) :]
 
-    def unpack(self, data: bytes) -> Entry:
+    def _unpack(self, data: memoryview) -> Entry:
         block, rounds = (int(n) for n in np.frombuffer(data, np.int64, 2))
         shapes: list[tuple[Any, tuple[int, ...]]] = [
             (np.int64, (rounds,)), (self.dtype, (rounds, self.agents, self.dim)), (self.dtype, (self.agents, self.dim)),
@@ -69,8 +65,7 @@ class Layout:
         ]  # fmt: skip
         parts, at = [], 16
         for dtype, shape in shapes:
-            count = int(np.prod(shape))
-            parts.append(np.frombuffer(data, dtype, count, at).reshape(shape))
+            parts.append(np.frombuffer(data, dtype, math.prod(shape), at).reshape(shape))
             at += parts[-1].nbytes
         if at != len(data):
             raise ValueError(
@@ -93,32 +88,23 @@ class Journal:
         self.layout = layout
         self.states = states  # how many of the last states are kept
         self.entries: list[Entry] = []
-        self.links: list[dict[str, Any]] = []
         if folder is None:
             return
         folder.mkdir(parents=True, exist_ok=True)
-        owner = folder / "about.json"
-        if owner.exists():
-            if not _is_of(owner, layout, identity):
-                raise ValueError(
-                    f"{folder} belongs to a run with another problem, algorithm, network, key, record or partition, or to a "
-                    "version of droculo with other results. Continue with the same ones, or name another folder."
-                )
-            self.entries = list(read_entries(folder, layout))
-        else:
-            half = owner.with_suffix(".part")
-            half.write_text(json.dumps({"identity": identity.to_json(), **layout.__dict__}))
-            half.replace(owner)
+        new = not (folder / "about.json").exists()
+        if not identity.owns(folder / "about.json", layout.__dict__):
+            raise ValueError(
+                f"{folder} belongs to a run with another problem, algorithm, network, key, record or partition, or to a "
+                "version of droculo with other results. Continue with the same ones, or name another folder."
+            )
+        self.entries = [] if new else list(read_entries(folder, layout))
 
     def checkpoints(self) -> dict[int, NDArray[np.uint8]]:
         """Block to begin with -> the states before it, as bytes, if the block before it was written too."""
         found, played = {}, {entry.block for entry in self.entries}
-        for file in self._states():
-            data = _checked(file.read_bytes())
-            if data is not None:
-                block = int(np.frombuffer(data, np.int64, 1)[0])
-                if block - 1 in played:
-                    found[block] = np.frombuffer(data, np.uint8, offset=8)
+        for _, block, states in self._states():
+            if states is not None and block - 1 in played:
+                found[block] = states
         return found
 
     def begin(self, block: int) -> None:
@@ -126,9 +112,8 @@ class Journal:
         self.entries = [entry for entry in self.entries if entry.block < block]
         if self.folder is None:
             return
-        for file in self._states():  # a state without its block would let the next start leave that block out
-            data = _checked(file.read_bytes())
-            if data is None or int(np.frombuffer(data, np.int64, 1)[0]) > block:
+        for file, before, states in self._states():
+            if states is None or before > block:  # without its block it would let the next start leave that block out
                 file.unlink()
         half = self.folder / "blocks.part"
         half.write_bytes(self.layout.join(self.entries))
@@ -140,33 +125,27 @@ class Journal:
         self.entries.append(entry)
         if self.folder is None:
             return
-        _write_all(self._file, _record(self.layout.pack(entry)))
+        _write_all(self._file, self.layout.join([entry]))
         data = np.int64(entry.block + 1).tobytes() + b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)
-        slot = self.folder / f"state-{entry.block % self.states}.bin"
-        slot.write_bytes(_record(data))
+        (self.folder / f"state-{entry.block % self.states}.bin").write_bytes(_record(data))
 
-    def _states(self) -> list[Path]:
-        return [] if self.folder is None else sorted(self.folder.glob("state-*.bin"))
+    def _states(self) -> Iterator[tuple[Path, int, NDArray[np.uint8] | None]]:
+        """The files of states, and the block that each is the start of; None for states that were cut off."""
+        for file in [] if self.folder is None else sorted(self.folder.glob("state-*.bin")):
+            data = _checked(memoryview(file.read_bytes()))
+            block = -1 if data is None else int(np.frombuffer(data, np.int64, 1)[0])
+            yield file, block, None if data is None else np.frombuffer(data, np.uint8, offset=8)
 
     def link(self, neighbour: int, exchange: int, what: str) -> None:
         """A link came up or went down."""
-        self.links.append({"neighbour": neighbour, "exchange": exchange, "what": what})
         if self.folder is not None:
             with (self.folder / "links.jsonl").open("a") as file:
-                file.write(json.dumps(self.links[-1]) + "\n")
+                file.write(json.dumps({"neighbour": neighbour, "exchange": exchange, "what": what}) + "\n")
 
     def close(self) -> None:
         if self.folder is not None and hasattr(self, "_file"):
             os.close(self._file)
             del self._file
-
-
-def _is_of(owner: Path, layout: Layout, identity: Fingerprint) -> bool:
-    try:
-        about = json.loads(owner.read_text())
-        return Fingerprint.from_json(about.pop("identity")).matches(identity) and about == layout.__dict__
-    except (ValueError, KeyError):  # damaged, or of an earlier version
-        return False
 
 
 def read_entries(folder: Path, layout: Layout) -> Iterator[Entry]:
@@ -190,8 +169,8 @@ def _record(data: bytes) -> bytes:
     return _HEAD.pack(len(data), zlib.crc32(data)) + data
 
 
-def _checked(record: bytes) -> bytes | None:
-    """The contents of a record, or None if it is incomplete."""
+def _checked(record: memoryview) -> memoryview | None:
+    """The contents of the first record, or None if it is incomplete."""
     if len(record) < _HEAD.size:
         return None
     length, checksum = _HEAD.unpack_from(record)

@@ -21,7 +21,6 @@ class LocalLinks:
     process) or leads to one neighbour, another process."""
 
     ids: Indices  # (L,): which of the network's links it is
-    ends: Indices  # (L, 2): positions in `Partition.known`
     leads_to: Indices  # (L,): the neighbour's position in `Partition.neighbours`, -1 inside
     ours: Indices  # (L,): position in `Partition.agents` of the end that is here (of an inside link, the first)
     theirs: Indices  # (L,): position of the other end in `Partition.elsewhere`, of an inside link in `Partition.agents`
@@ -38,18 +37,9 @@ class Partition:
     parts: tuple[LocalLinks, ...]  # one for each exchange of the network's cycle
     network: Fingerprint  # of the network
     reach: int  # the longest way to another process: how many blocks this one can be ahead of the slowest
-    links: Links  # the same for compiled code, stacked along a first axis
-
-    @property
-    def known(self) -> Indices:
-        """All agents here and elsewhere, in the order of their numbers, in which the simulator adds neighbours up."""
-        return np.sort(np.concatenate([self.agents, self.elsewhere]))
-
-    @property
-    def ids(self) -> Indices:
-        """(K, L): which of the network's links each local one is, padded like `links`."""
-        most = self.links.weight.shape[1]
-        return np.stack([np.pad(part.ids, (0, most - len(part.ids))) for part in self.parts])
+    #: the same for compiled code, stacked along a first axis: between all agents here and elsewhere, in the order of their
+    #: numbers, in which the simulator adds neighbours up
+    links: Links
 
 
 def assign_agents(agents: int, processes: int) -> list[Indices]:
@@ -77,39 +67,31 @@ def partition(network: Network, homes: list[Indices], me: int) -> Partition:
     if np.any(home < 0) or sum(map(len, homes)) != n:
         raise ValueError(f"every one of the {n} agents belongs to one process; homes lists {sum(map(len, homes))}.")
     cycle = network.cycle
-    crossing = [_touching(weights, home, me) for weights in cycle]
+    crossing = [np.nonzero(np.any(home[weights.ends] == me, axis=1))[0] for weights in cycle]
     here = np.sort(np.asarray(homes[me], np.int64))
     ends = np.concatenate([weights.ends[ids] for weights, ids in zip(cycle, crossing, strict=True)])
     others = np.unique(ends[home[ends] != me])
     # Sorted by neighbour, then agent, so that received rows can be copied in order.
     elsewhere = others[np.lexsort((others, home[others]))]
-    neighbours = tuple(int(p) for p in np.unique(home[elsewhere]))
+    neighbours = np.unique(home[elsewhere])
     where = np.full(n, -1)
-    where[here] = np.arange(len(here))
-    where[elsewhere] = np.arange(len(elsewhere))
+    where[here], where[elsewhere] = np.arange(len(here)), np.arange(len(elsewhere))
     known = np.sort(np.concatenate([here, elsewhere]))
     parts, pieces = [], []
     for weights, ids in zip(cycle, crossing, strict=True):
         ends = weights.ends[ids]
         outside = home[ends] != me
-        far, swapped = outside.any(axis=1), outside[:, 0]
-        ours, theirs = np.where(swapped[:, None], ends[:, ::-1], ends).T
-        leads_to = np.where(far, np.searchsorted(np.asarray(neighbours, np.int64), home[theirs]), -1)
-        local = np.searchsorted(known, ends)
-        parts.append(LocalLinks(ids, local, leads_to, where[ours], where[theirs]))
-        pieces.append(Weights(Edges(len(known), local), weights.weight[ids]))
-    return Partition(
-        me, here, neighbours, elsewhere, tuple(parts), identity_of(network), _reach(cycle, home, me), pack(pieces)
-    )
+        ours, theirs = np.where(outside[:, :1], ends[:, ::-1], ends).T
+        leads_to = np.where(outside.any(axis=1), np.searchsorted(neighbours, home[theirs]), -1)
+        parts.append(LocalLinks(ids, leads_to, where[ours], where[theirs]))
+        pieces.append(Weights(Edges(len(known), np.searchsorted(known, ends)), weights.weight[ids]))
+    identity, reach = identity_of(network), _reach(cycle, home, me)
+    return Partition(me, here, tuple(neighbours.tolist()), elsewhere, tuple(parts), identity, reach, pack(pieces))
 
 
 def identity_of(network: Network) -> Fingerprint:
     """What tells networks apart: the links of every exchange, and their weights."""
     return fingerprint(network.n_agents, [(weights.ends, weights.weight) for weights in network.cycle])
-
-
-def _touching(weights: Weights, home: Indices, me: int) -> Indices:
-    return np.nonzero(np.any(home[weights.ends] == me, axis=1))[0]
 
 
 def _reach(cycle: tuple[Weights, ...], home: Indices, me: int) -> int:

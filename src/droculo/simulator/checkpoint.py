@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from dataclasses import dataclass
@@ -30,13 +29,9 @@ class Checkpoint:
             raise ValueError(f"a checkpoint is a folder, and {path} is a file. Pass the name of a new folder.")
         path.mkdir(parents=True, exist_ok=True)
         owner = path / "run.json"
-        if not owner.exists():
-            if any(file.suffix != ".part" for file in path.iterdir()):
-                raise ValueError(f"the checkpoint folder {path} holds other files; pass an empty or a new folder.")
-            half = owner.with_suffix(".part")
-            half.write_text(json.dumps(identity.to_json()) + "\n")
-            half.replace(owner)
-        elif not _is_of(owner, identity):
+        if not owner.exists() and any(file.suffix != ".part" for file in path.iterdir()):
+            raise ValueError(f"the checkpoint folder {path} holds other files; pass an empty or a new folder.")
+        if not identity.owns(owner):
             raise ValueError(
                 f"the checkpoint folder {path} belongs to a run with another problem, algorithm, network, key, record, rounds, "
                 "agents or dtype, or to a version of droculo with other results. Pass the same ones to continue, "
@@ -44,9 +39,8 @@ class Checkpoint:
             )
         saved = []
         for number in range(pieces):
-            file = self._file(number)
             try:
-                with file.open("rb") as opened, np.load(opened) as arrays:
+                with self._file(number).open("rb") as opened, np.load(opened) as arrays:
                     saved.append(dict(arrays))
             except (OSError, ValueError, zipfile.BadZipFile):
                 break  # not there, or damaged: play it, and all after it, again
@@ -61,10 +55,3 @@ class Checkpoint:
 
     def _file(self, number: int) -> Path:
         return Path(self.folder) / f"piece-{number:05d}.npz"
-
-
-def _is_of(owner: Path, identity: Fingerprint) -> bool:
-    try:
-        return Fingerprint.from_json(json.loads(owner.read_text())).matches(identity)
-    except ValueError:  # it is damaged: nothing is known of what lies beside it
-        return False

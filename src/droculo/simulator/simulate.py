@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from droculo.algorithms import Algorithm, Anytime
-from droculo.engine.behaviour import behaviour_of_algorithm, behaviour_of_problem
-from droculo.engine.block import World, begin
+from droculo.engine.block import begin
 from droculo.engine.compiling import program
-from droculo.engine.costs import COUNTED, CostCurve, Ledger
-from droculo.engine.fingerprint import Fingerprint, fingerprint
-from droculo.engine.inputs import check_finite, check_inside
+from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
+from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
 from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.engine.plan import Piece, pieces, questions
 from droculo.engine.record import Record, Trajectory
-from droculo.engine.run import Run, check_types
+from droculo.engine.run import Run, as_keys, check_finite, check_inside, check_types
 from droculo.expect import expect
 from droculo.networks import Network
-from droculo.problems import Problem
+from droculo.problems import Problem, Shifted
 from droculo.simulator.checkpoint import Checkpoint
-from droculo.simulator.phases import in_phases
 from droculo.simulator.stretch import stretch
 
 #: the arrays of one piece of a run
@@ -71,7 +70,7 @@ def simulate(
     options: dict[str, Any] = {"record": record or Record(), "agents": agents, "dtype": dtype}
     if isinstance(algorithm, Anytime):
         options |= {"progress": progress, "quick": quick}
-        return in_phases(simulate, problem, algorithm, network, key, rounds, checkpoint, options)
+        return _in_phases(problem, algorithm, network, key, rounds, checkpoint, options)
     run = Run.of(problem, algorithm, network, key=key, rounds=rounds, **options)
     clear_caches_if_needed()
     began = time.perf_counter()
@@ -79,58 +78,37 @@ def simulate(
         world = run.world()
         states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(run.keys), *leaf.shape)), begin(world))
         plan = pieces(algorithm, run.rounds, run.record)
+        leaves, structure = jax.tree.flatten(states)
         saved: list[Arrays] = []
         if checkpoint is not None:
             saved = checkpoint.load(_identity(run, plan, states), len(plan))
-            states = _states_after(saved, states)
+        if saved:
+            states = jax.tree.unflatten(structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(len(leaves))])
+        play = program(stretch, quick=run.compiles_quickly(quick))
         for number in _with_progress(plan, len(saved), progress):
-            play = program(stretch, quick=run.compiles_quickly(quick))
-            states, arrays = _play(run, world, plan[number], play, states)
+            piece = plan[number]
+            start, blocks = jnp.asarray(piece.start), jnp.asarray(piece.blocks)
+            states, bill, kept = play(world, piece.shape, states, run.keys, start, blocks)
+            saved.append(_to_host(bill, kept, piece))
+            check_finite(states, piece.start, piece.rounds)
+            if kept is not None:
+                check_inside(kept.outside[:, : piece.blocks], piece.start, piece.rounds)
             if checkpoint is not None:
-                checkpoint.save(number, arrays | _leaves(states))
-            saved.append(arrays)
+                after = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
+                checkpoint.save(number, saved[-1] | after)
         states = jax.tree.map(np.asarray, states)
-    ends = np.cumsum([piece.rounds for piece in plan])
-    return _assemble(run, ends, states, saved, time.perf_counter() - began)
-
-
-def _play(run: Run, world: World, piece: Piece, play: Any, states: Any) -> tuple[Any, Arrays]:
-    """Play one piece; what comes back is checked."""
-    start, blocks = jnp.asarray(piece.start), jnp.asarray(piece.blocks)
-    states, bill, kept = play(world, piece.shape, states, run.keys, start, blocks)
-    arrays = _to_host(bill, kept, piece)
-    check_finite(states, piece.start, piece.rounds)
-    if kept is not None:
-        check_inside(kept.outside[:, : piece.blocks], piece.start, piece.rounds)
-    return states, arrays
+    return _assemble(run, plan, states, saved, time.perf_counter() - began)
 
 
 def _with_progress(plan: list[Piece], done: int, progress: bool | None) -> Iterator[int]:
     """The numbers of the pieces that are left, with a bar that counts their rounds."""
     rounds = [piece.rounds for piece in plan]
-    with tqdm(
-        total=sum(rounds),
-        initial=sum(rounds[:done]),
-        unit=" rounds",
-        delay=PATIENCE if progress is None else 0.0,
-        disable=progress is False,
-        leave=bool(progress),
-    ) as bar:
+    delay = PATIENCE if progress is None else 0.0
+    shown: dict[str, Any] = {"delay": delay, "disable": progress is False, "leave": bool(progress)}
+    with tqdm(total=sum(rounds), initial=sum(rounds[:done]), unit=" rounds", **shown) as bar:
         for number in range(done, len(plan)):
             yield number
             bar.update(rounds[number])
-
-
-def _leaves(states: Any) -> Arrays:
-    return {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
-
-
-def _states_after(saved: list[Arrays], states: Any) -> Any:
-    """The states after the last saved piece, or those given."""
-    if not saved:
-        return states
-    number = len(jax.tree.leaves(states))
-    return jax.tree.unflatten(jax.tree.structure(states), [jnp.asarray(saved[-1][f"state{i}"]) for i in range(number)])
 
 
 def _identity(run: Run, plan: list[Piece], states: Any) -> Fingerprint:
@@ -142,40 +120,35 @@ def _identity(run: Run, plan: list[Piece], states: Any) -> Fingerprint:
 
 def _to_host(bill: Any, kept: Any, piece: Piece) -> Arrays:
     """The piece's numbers as NumPy arrays: seeds first, then recorded rounds, then agents."""
-    costs = {"messages": bill.messages, **vars(bill.spent)}
-    arrays = {name: np.asarray(value).astype(np.int64) for name, value in costs.items()}
+    arrays = {name: np.asarray(cost).astype(np.int64) for name, cost in bill.items()}
     if kept is None:
         return arrays
     # Buffers are (seeds, blocks, agents, rounds of the block, ...); the axes of rounds and agents are swapped.
-    number = piece.blocks
-    played = np.asarray(kept.rounds)[0, :number, 0]
-    valid = np.asarray(kept.valid)[0, :number, 0] & (played < piece.start + piece.rounds)
+    played, valid = (np.asarray(each)[0, : piece.blocks, 0] for each in (kept.rounds, kept.valid))
+    valid = valid & (played < piece.start + piece.rounds)
     arrays["rounds"] = played[valid].astype(np.int64)
-    arrays["actions"] = np.swapaxes(np.asarray(kept.actions)[:, :number], 2, 3)[:, valid]
-    which_block = np.nonzero(valid)[0]
-    arrays["decisions"] = np.asarray(kept.decisions)[:, which_block]
-    if kept.queries is not None:
-        arrays["queries"] = np.swapaxes(np.asarray(kept.queries)[:, :number], 2, 3)[:, valid]
+    arrays["decisions"] = np.asarray(kept.decisions)[:, np.nonzero(valid)[0]]  # one for each block
+    for name in ("actions", "queries"):
+        if (found := getattr(kept, name)) is not None:
+            arrays[name] = np.swapaxes(np.asarray(found)[:, : piece.blocks], 2, 3)[:, valid]
     return arrays
 
 
-def _assemble(run: Run, ends: NDArray[np.int64], states: Any, saved: list[Arrays], seconds: float) -> Trajectory:
+def _assemble(run: Run, plan: list[Piece], states: Any, saved: list[Arrays], seconds: float) -> Trajectory:
     """The pieces put together; without a batch of seeds, without an axis for them."""
+    algorithm, every = run.algorithm, run.record.every
+    nothing = np.zeros((len(run.keys), 0, len(run.identities), algorithm.domain.dim), run.kind)
 
     def unbatch(array: Any) -> Any:
         return array if run.batched else array[0]
 
     def joined(name: str) -> Any:
-        return unbatch(np.concatenate([arrays[name] for arrays in saved], axis=1) if run.record.every else nothing)
+        return unbatch(np.concatenate([arrays[name] for arrays in saved], axis=1) if every else nothing)
 
-    algorithm, every = run.algorithm, run.record.every
-    nothing = np.zeros((len(run.keys), 0, len(run.identities), algorithm.domain.dim), run.kind)
     blocks = -(-run.rounds // (algorithm.block * algorithm.slot))
     asked = -(-run.rounds // algorithm.slot) * questions(algorithm)
-    counted = {name: unbatch(sum(arrays[name] for arrays in saved)) for name in COUNTED}
-    so_far = {
-        name: unbatch(np.cumsum(np.stack([arrays[name] for arrays in saved], axis=1), axis=1)) for name in COUNTED
-    }
+    spent = {name: unbatch(np.cumsum([arrays[name] for arrays in saved], axis=0).swapaxes(0, 1)) for name in COUNTED}
+    total = {name: curve[..., -1, :] for name, curve in spent.items()}
     return Trajectory(
         horizon=run.rounds,
         rounds=np.concatenate([arrays["rounds"] for arrays in saved]) if every else np.zeros(0, np.int64),
@@ -184,6 +157,68 @@ def _assemble(run: Run, ends: NDArray[np.int64], states: Any, saved: list[Arrays
         queries=joined("queries") if run.record.queries and every else None,
         agents=run.identities,
         states=jax.tree.map(unbatch, states),
-        ledger=Ledger.of(algorithm, counted, blocks, asked, run.kind, seconds),
-        spending=CostCurve(ends, so_far),
+        ledger=Ledger.of(algorithm, total, blocks, asked, run.kind, seconds),
+        spending=CostCurve(np.cumsum([piece.rounds for piece in plan]), spent),
     )
+
+
+def _in_phases(
+    problem: Problem,
+    anytime: Anytime,
+    network: Network,
+    key: Array | int,
+    rounds: int | None,
+    checkpoint: Checkpoint | None,
+    options: dict[str, Any],
+) -> Trajectory:
+    """Play every phase of `anytime` as a separate run with its own key, against the problem from that round on."""
+    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 1:
+        raise ValueError(f"an Anytime has no horizon: say with rounds=... how long to play; got rounds={rounds!r}.")
+    every = options["record"].every
+    if every > 1 and anytime.first % every:
+        raise ValueError(
+            f"recorded rounds must be evenly spaced across phases: {every}, the distance of recorded rounds, must divide the first "
+            f"phase, {anytime.first} rounds. Pass Anytime(..., first={-(-anytime.first // every) * every}) or another record."
+        )
+    keys, batched = as_keys(key)
+    parts = []
+    for number, phase in enumerate(anytime.phases(int(rounds))):
+        own = jax.vmap(lambda key, number=number: jax.random.fold_in(key, number))(keys)
+        # A phase that is cut short has a separate folder, so that a longer run can continue from the phases before it.
+        cut = "" if phase.rounds == phase.algorithm.horizon else f"-first-{phase.rounds}"
+        folder = None if checkpoint is None else Checkpoint(Path(checkpoint.folder) / f"phase-{number:02d}{cut}")
+        key = own if batched else own[0]
+        shifted = Shifted(problem, phase.start)
+        run = simulate(shifted, phase.algorithm, network, key=key, rounds=phase.rounds, checkpoint=folder, **options)
+        parts.append(replace(run, rounds=run.rounds + phase.start))
+    return _joined(parts, int(rounds))
+
+
+def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
+    def along_rounds(name: str) -> Any:
+        pieces = [getattr(part, name) for part in parts]
+        return None if pieces[0] is None else np.concatenate(pieces, axis=-4 if name == "queries" else -3)
+
+    starts = np.cumsum([0, *(part.horizon for part in parts[:-1])])
+    counts = {name: np.sum([part.ledger.counts[name] for part in parts], axis=0) for name in COSTS}
+    return Trajectory(
+        horizon=horizon,
+        rounds=np.concatenate([part.rounds for part in parts]),
+        actions=along_rounds("actions"),
+        decisions=along_rounds("decisions"),
+        queries=along_rounds("queries"),
+        agents=parts[0].agents,
+        states=parts[-1].states,
+        ledger=Ledger(counts, sum(part.ledger.seconds for part in parts)),
+        spending=CostCurve(
+            np.concatenate([part.spending.rounds + start for part, start in zip(parts, starts, strict=True)]),
+            {name: _so_far([part.spending.counts[name] for part in parts]) for name in COUNTED},
+        ),
+    )
+
+
+def _so_far(pieces: list[Any]) -> Any:
+    """Every phase counts from where the phases before it ended."""
+    ends = np.cumsum([piece[..., -1:, :] for piece in pieces], axis=0)
+    shifted = [piece + end for piece, end in zip(pieces[1:], ends[:-1], strict=True)]
+    return np.concatenate([pieces[0], *shifted], axis=-2)

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from droculo.algorithms import Answers, Keys, OracleCalls, SlotPlay
-from droculo.engine.block import AgentBlock, Kept, RunKeys, Shape, World, answers
+from droculo.engine.block import AgentBlock, AgentPorts, Kept, RunKeys, Shape, World
+from droculo.engine.costs import COUNTED
 
 AXIS = "agents"
 
 
-class Bill(NamedTuple):
-    """What a stretch cost every agent."""
-
-    messages: Array
-    spent: OracleCalls
+#: what a stretch cost every agent, for each of `COUNTED`
+Bill = dict[str, Array]
 
 
-class SimulatedPorts(eqx.Module):
-    """The two ports of one agent, inside a vmap over all of them."""
-
-    world: World
-    agent: Array
-    network_key: Array
-    noise_key: Array
-    block: Array
-
-    def ask(self, played: SlotPlay, order: int) -> Answers:
-        return answers(self.world.problem, self.agent, self.noise_key, played, order)
+class SimulatedPorts(AgentPorts):
+    """The agents of the vmap are the network."""
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         network = self.world.network
         exchange = self.block * self.world.algorithm.exchanges + index
-        up = network.links_up(self.network_key, exchange)
+        up = network.links_up(self.keys.network, exchange)
 
         def average(mine: Array) -> Array:
             everyone = jax.lax.all_gather(mine, AXIS)
@@ -54,66 +42,33 @@ def stretch(
     return jax.vmap(lambda states, key: _blocks(world, shape, states, key, start, count))(states, keys)
 
 
-class _Blocks(NamedTuple):
-    """The blocks of one run of a batch."""
-
-    world: World
-    shape: Shape
-    keys: RunKeys
-    own: Keys  # of all agents
-
-    def play(self, first: Array, states: Any) -> tuple[Any, Bill, Kept | None]:
-        """All agents play the block that begins with round `first`, exchange and update."""
-        block = self._number(first)
-
-        def agent(node: Array, keys: Keys, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
-            ports, played = self._played(node, keys, state, first)
-            total, seen = played.play()
-            kept = played.keep(seen)
-            state, spent = self.world.algorithm.update(ports, state, total, keys.fold_in(first))
-            return state, spent, kept
-
-        new, spent, kept = jax.vmap(agent, axis_name=AXIS)(self.world.agents, self.own, states)
-        return new, Bill(_messages(self.world, self.keys.network, block), spent), kept
-
-    def keep(self, first: Array, states: Any) -> Kept | None:
-        """What `play` keeps, without the update."""
-
-        def agent(node: Array, keys: Keys, state: Any) -> Kept | None:
-            played = self._played(node, keys, state, first)[1]
-            return played.keep(played.play()[1])
-
-        return jax.vmap(agent, axis_name=AXIS)(self.world.agents, self.own, states)
-
-    def _played(self, node: Array, keys: Keys, state: Any, first: Array) -> tuple[SimulatedPorts, AgentBlock]:
-        noise = jax.random.fold_in(self.keys.noise, node)
-        ports = SimulatedPorts(self.world, node, self.keys.network, noise, self._number(first))
-        return ports, AgentBlock(self.world, self.shape, ports, state, first, keys)
-
-    def _number(self, first: Array) -> Array:
-        return first // (self.world.algorithm.block * self.world.algorithm.slot)
-
-
 def _blocks(
     world: World, shape: Shape, states: Any, key: Array, start: Array, count: Array
 ) -> tuple[Any, Bill, Kept | None]:
-    rounds = shape.slots * world.algorithm.slot + shape.short
-    keys = RunKeys.of(key)
-    blocks = _Blocks(world, shape, keys, jax.vmap(keys.of_agent)(world.agents))
+    algorithm, keys = world.algorithm, RunKeys.of(key)
+
+    def of_agents(what: Callable[[AgentBlock], Any], first: Array, states: Any) -> Any:
+        """`what` of the block of every agent that begins with round `first`."""
+
+        def one(agent: Array, state: Any) -> Any:
+            ports = SimulatedPorts(world, keys, agent, first // (algorithm.block * algorithm.slot))
+            return what(AgentBlock(ports, shape, state, first))
+
+        return jax.vmap(one, axis_name=AXIS)(world.agents, states)
 
     def body(i: Array, carry: tuple[Any, Bill, Kept | None]) -> tuple[Any, Bill, Kept | None]:
         states, bill, buffers = carry
-        new, cost, kept = blocks.play(start + i * rounds, states)
-        bill = jax.tree.map(lambda total, more: total + more.astype(total.dtype), bill, cost)
-        buffers = jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept)
-        return new, bill, buffers
+        first = start + i * (shape.slots * algorithm.slot + shape.short)
+        new, spent, kept = of_agents(AgentBlock.whole, first, states)
+        cost = {"messages": _messages(world, keys.network, first // (algorithm.block * algorithm.slot)), **vars(spent)}
+        bill = {name: total + cost[name].astype(total.dtype) for name, total in bill.items()}
+        return new, bill, jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept)
 
     # Shapes are found without the update: tracing the oracle takes most of the time.
-    like = jax.eval_shape(lambda: blocks.keep(start, states))
+    like = jax.eval_shape(lambda: of_agents(lambda block: block.keep(block.play()[1]), start, states))
     buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
     nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
-    bill = Bill(nothing, jax.tree.map(lambda _: nothing, OracleCalls()))
-    return jax.lax.fori_loop(0, count, body, (states, bill, buffers))
+    return jax.lax.fori_loop(0, count, body, (states, dict.fromkeys(COUNTED, nothing), buffers))
 
 
 def _messages(world: World, key: Array, block: Array) -> Array:

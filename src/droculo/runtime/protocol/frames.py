@@ -78,21 +78,18 @@ def decode(data: bytes, run: bytes, most: int = MOST) -> Frame:
         raise FrameError("cut off")
     if len(data) > most:
         raise FrameError("too long")
-    magic, version, kind, code, of_run, session, sender, receiver, exchange, further, rows, columns, checksum = (
-        _HEADER.unpack_from(data)
-    )
-    if magic != MAGIC:
-        raise FrameError("no frame")
-    if version != VERSION:
-        raise FrameError("wrong version")
-    body = data[OVERHEAD:]
-    bare = _HEADER.pack(*_HEADER.unpack_from(data)[:-1], 0)
-    if zlib.crc32(body, zlib.crc32(bare)) != checksum:
-        raise FrameError("wrong checksum")
-    if of_run != run:
-        raise FrameError("another run")
-    if code not in _KINDS or kind not in Kind._value2member_map_:
-        raise FrameError("unknown kind")
+    fields, body = _HEADER.unpack_from(data), data[OVERHEAD:]
+    magic, version, kind, code, of_run, session, sender, receiver, exchange, further, rows, columns, checksum = fields
+    bare = _HEADER.pack(*fields[:-1], 0)
+    for wrong, reason in (
+        (magic != MAGIC, "no frame"),
+        (version != VERSION, "wrong version"),
+        (zlib.crc32(body, zlib.crc32(bare)) != checksum, "wrong checksum"),
+        (of_run != run, "another run"),
+        (code not in _KINDS or kind not in Kind._value2member_map_, "unknown kind"),
+    ):
+        if wrong:
+            raise FrameError(reason)
     dtype = _KINDS[code]
     if rows * columns * dtype.itemsize != len(body):
         raise FrameError("wrong length")

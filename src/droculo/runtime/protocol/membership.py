@@ -219,7 +219,7 @@ class Membership:
         link.agree(since, frame.session, was_running=False)
 
     def _agree_with_margin(self, link: Link, frame: Frame) -> None:
-        since = self._next_block(max(self.next, frame.exchange) + MARGIN * self.every)
+        since = self._block(max(self.next, frame.exchange) + MARGIN * self.every)
         link.agree(since, frame.session, was_running=True)
 
     def _end_as_named(self, link: Link, frame: Frame) -> None:
@@ -244,10 +244,7 @@ class Membership:
 
     def _block(self, exchange: int = 0) -> int:
         """The first block that neither this process nor the other has begun."""
-        return self._next_block(max(self.next, exchange))
-
-    def _next_block(self, exchange: int) -> int:
-        return -(-exchange // self.every) * self.every
+        return -(-max(self.next, exchange) // self.every) * self.every
 
 
 def _begun(frame: Frame) -> bool:

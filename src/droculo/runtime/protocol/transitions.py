@@ -124,9 +124,8 @@ TABLE: tuple[Rule, ...] = (
     # A JOIN before this process knows where it begins is sent again later.
     Rule(Event.JOIN, EVERY, _UNREADY, Action.NOTHING),
     _stranger(Event.JOIN, (State.AGREED,)),  # no other process takes the place of a neighbour that is there
-    Rule(  # the answer was lost
-        Event.JOIN, LINKED, "it comes from the agreed life, and one end has begun", Action.NOTHING, reply=Kind.WELCOME
-    ),
+    # The answer was lost.
+    Rule(Event.JOIN, LINKED, "it comes from the agreed life, and one end has begun", Action.NOTHING, reply=Kind.WELCOME),
     # Answered only at our next exchange, so that a stalled process cannot commit to a start.
     Rule(Event.JOIN, EVERY, "both ends have begun", Action.KEEP_QUESTION),
     # Our own JOIN is on its way, and the other end knows best where it is.
@@ -134,9 +133,7 @@ TABLE: tuple[Rule, ...] = (
     Rule(Event.JOIN, EVERY, "", Action.AGREE_WITH_NEWCOMER, becomes=State.AGREED, reply=Kind.WELCOME),
     Rule(Event.WELCOME, EVERY, _UNREADY, Action.NOTHING),
     _stranger(Event.WELCOME, (State.AGREED,)),
-    Rule(
-        Event.WELCOME, LINKED, "this end is past the named exchange, and its link counts already", Action.NOTHING
-    ),
+    Rule(Event.WELCOME, LINKED, "this end is past the named exchange, and its link counts already", Action.NOTHING),
     # The other end can come to where this end is, and this end cannot go back.
     Rule(
         Event.WELCOME, EVERY, "this end is past the named exchange", Action.AGREE_ON_OURS,

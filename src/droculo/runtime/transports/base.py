@@ -16,6 +16,7 @@ NEVER = 1 << 62
 
 Rows = NDArray[Any]  # (rows, numbers): one row for each agent that the neighbour needs
 Heard = dict[int, Rows]
+Shapes = Mapping[int, tuple[int, int]]
 
 logger = logging.getLogger("droculo.runtime")
 
@@ -59,7 +60,7 @@ class Transport(ABC):
         it can go back, `last` how many exchanges the run has."""
 
     @abstractmethod
-    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:
+    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Shapes) -> Heard:
         """Send rows to neighbours, and return what these neighbours sent: arrays of these shapes and of the same dtype, all
         finite. Both mappings have the same neighbours. Rows are float64, float32, or uint8 for messages packed as bytes."""
 
@@ -67,6 +68,13 @@ class Transport(ABC):
         """Do not count what this neighbour sent in this exchange."""
         self.meter.refuse(why)
         self.tell(neighbour, number, why)
+
+    def usable(self, number: int, neighbour: int, rows: Rows, shape: tuple[int, int], dtype: np.dtype) -> bool:
+        """True if these rows of an exchange can be used; those that cannot are refused."""
+        why = why_unusable(rows, shape, dtype)
+        if why is not None:
+            self.refuse(number, neighbour, why)
+        return why is None
 
     @abstractmethod
     def close(self) -> None:

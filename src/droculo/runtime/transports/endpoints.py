@@ -50,23 +50,11 @@ def check_endpoint(endpoint: Any, tls: bool) -> None:
 
 
 def opened(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: Path | None) -> Any:
-    """A session that listens and connects at these endpoints and nowhere else."""
+    """A session that listens and connects at these endpoints and nowhere else; scouting and gossip are disabled."""
     for endpoint in (listen, *connect):
         check_endpoint(endpoint, tls is not None)
     if file is not None and not Path(file).is_file():
         raise ValueError(f"there is no file {file} with a configuration of Zenoh.")
-    try:
-        return zenoh.open(_config(zenoh, listen, connect, tls, file))
-    except zenoh.ZError as error:
-        said = str(error).split(" at /")[0].split(" - Caused by")[0]
-        raise ValueError(
-            f"Zenoh cannot listen at {listen!r}: {said}. Is the port in use, the address not this machine's, or a file of TLS "
-            "not a PEM file?"
-        ) from None
-
-
-def _config(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: Path | None) -> Any:
-    """Zenoh's configuration: these endpoints only; scouting and gossip are disabled."""
     settings: dict[str, Any] = {
         "mode": "peer",
         "listen/endpoints": [listen],
@@ -80,7 +68,14 @@ def _config(zenoh: Any, listen: str, connect: list[str], tls: TLS | None, file: 
     }
     if tls is not None:
         settings["transport/link/tls"] = tls.described()
-    config = zenoh.Config() if file is None else zenoh.Config.from_file(str(file))
-    for name, value in settings.items():
-        config.insert_json5(name, json.dumps(value))
-    return config
+    try:
+        config = zenoh.Config() if file is None else zenoh.Config.from_file(str(file))
+        for name, value in settings.items():
+            config.insert_json5(name, json.dumps(value))
+        return zenoh.open(config)
+    except zenoh.ZError as error:
+        said = str(error).split(" at /")[0].split(" - Caused by")[0]
+        raise ValueError(
+            f"Zenoh cannot listen at {listen!r}: {said}. Is the port in use, the address not this machine's, or a file of TLS "
+            "not a PEM file?"
+        ) from None

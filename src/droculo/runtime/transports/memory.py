@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 
-from droculo.runtime.transports.base import NEVER, Heard, Rows, Transport, why_unusable
+from droculo.runtime.transports.base import NEVER, Heard, Rows, Shapes, Transport
 
 
 class Hub:
     """What the threads of an in-memory network share.
 
-    >>> hub = Hub()
-    >>> MemoryTransport(hub, 0, (1,)).me
+    >>> MemoryTransport(Hub(), 0, (1,)).me
     0
     """
 
@@ -48,7 +48,7 @@ class MemoryTransport(Transport):
             self.next = max(hub.starts[p] for p in everyone)
         return self.next
 
-    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:
+    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Shapes) -> Heard:
         hub, heard = self.hub, {}
 
         def over(neighbour: int) -> bool:
@@ -65,22 +65,15 @@ class MemoryTransport(Transport):
             hub.changed.notify_all()
             for neighbour, shape in shapes.items():
                 mine = (self.me, neighbour, number)
-
-                def here(neighbour: int = neighbour, mine: tuple[int, int, int] = mine) -> bool:
-                    return mine in hub.letters or over(neighbour)
-
-                if not hub.changed.wait_for(here, max(0.0, deadline - time.monotonic())):
+                settled = partial(lambda mine, neighbour: mine in hub.letters or over(neighbour), mine, neighbour)
+                if not hub.changed.wait_for(settled, max(0.0, deadline - time.monotonic())):
                     hub.gone[neighbour] = number
                     hub.changed.notify_all()
                     self.tell(neighbour, number, "late")
-                if over(neighbour) or mine not in hub.letters:
-                    continue
-                rows = hub.letters.pop(mine)
-                why = why_unusable(rows, shape, outgoing[neighbour].dtype)
-                if why is None:
-                    heard[neighbour] = rows
-                else:
-                    self.refuse(number, neighbour, why)
+                if not over(neighbour):
+                    rows = hub.letters.pop(mine)
+                    if self.usable(number, neighbour, rows, shape, outgoing[neighbour].dtype):
+                        heard[neighbour] = rows
         return heard
 
     def close(self) -> None:

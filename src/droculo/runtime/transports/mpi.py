@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from droculo.expect import extra
 from droculo.runtime.driver import ProcessRun
 from droculo.runtime.partitions import Partition
-from droculo.runtime.transports.base import NEVER, Heard, Meter, Rows, Transport, why_unusable
+from droculo.runtime.transports.base import NEVER, Heard, Meter, Rows, Shapes, Transport
 
 
 def mpi() -> Any:
@@ -40,30 +41,23 @@ class MPITransport(Transport):
         self.communicator.Allreduce(mpi().IN_PLACE, least, mpi().MIN)
         return int(least[0])
 
-    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:
+    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Shapes) -> Heard:
         if not self.neighbours:
             return {}
         dtype = next(iter(outgoing.values())).dtype if outgoing else np.dtype(np.float64)
-        send = [
-            np.ascontiguousarray(outgoing[q]).reshape(-1) if q in outgoing else np.empty(0, dtype)
-            for q in self.neighbours
-        ]
-        sizes = [int(np.prod(shapes[q])) if q in shapes else 0 for q in self.neighbours]
-        out = send[0] if len(send) == 1 else np.concatenate(send)
-        received = np.empty(sum(sizes), dtype)
+        empty = np.zeros((0, 0), dtype)
+        send = [outgoing.get(q, empty).reshape(-1) for q in self.neighbours]
+        sizes = [math.prod(shapes.get(q, (0, 0))) for q in self.neighbours]
+        out, received = np.concatenate(send), np.empty(sum(sizes), dtype)
         self.graph.Neighbor_alltoallv([out, [part.size for part in send]], [received, sizes])
         self.meter.frames += len(outgoing)
         self.meter.bytes += out.nbytes
-        heard, at = {}, 0
-        for neighbour, size in zip(self.neighbours, sizes, strict=True):
+        heard = {}
+        for neighbour, part in zip(self.neighbours, np.split(received, np.cumsum(sizes)[:-1]), strict=True):
             if neighbour in shapes:
-                rows = received[at : at + size].reshape(shapes[neighbour])
-                why = why_unusable(rows, shapes[neighbour], dtype)
-                if why is None:
+                rows = part.reshape(shapes[neighbour])
+                if self.usable(number, neighbour, rows, shapes[neighbour], dtype):
                     heard[neighbour] = rows
-                else:
-                    self.refuse(number, neighbour, why)
-            at += size
         return heard
 
     def close(self) -> None:
@@ -87,12 +81,12 @@ def bring_together(
     communicator.Gatherv(mine, [data, every[:, 0]] if root else None, 0)
     if not root:
         return None
-    parts, at = [], 0
-    for rank, (size, frames, sent, microseconds, *refused) in enumerate(every.tolist()):
+    parts = []
+    for rank, own in enumerate(np.split(data, np.cumsum(every[:-1, 0]))):
+        _, frames, sent, microseconds, *refused = every[rank].tolist()
         partition = partition_of(rank)
-        own = replace(layout, agents=len(partition.agents), neighbours=len(partition.neighbours))
-        entries = tuple(own.split(data[at : at + size].tobytes()))
+        shapes = replace(layout, agents=len(partition.agents), neighbours=len(partition.neighbours))
         reasons = {reason: number for reason, number in zip(_REASONS, refused, strict=True) if number}
-        parts.append(ProcessRun(partition, entries, Meter(frames, sent, refused=reasons), microseconds / 1e6, own))
-        at += size
+        meter = Meter(frames, sent, refused=reasons)
+        parts.append(ProcessRun(partition, tuple(shapes.split(own.tobytes())), meter, microseconds / 1e6, shapes))
     return parts

@@ -21,7 +21,7 @@ from droculo.expect import extra
 from droculo.runtime.protocol.frames import MOST, OVERHEAD, Frame, FrameError, Kind, decode
 from droculo.runtime.protocol.membership import Membership
 from droculo.runtime.protocol.transitions import State
-from droculo.runtime.transports.base import NEVER, Heard, Rows, Transport, logger, why_unusable
+from droculo.runtime.transports.base import NEVER, Heard, Rows, Shapes, Transport, logger, why_unusable
 from droculo.runtime.transports.endpoints import TLS, opened
 
 #: seconds between two JOINs to a neighbour that has not answered
@@ -134,7 +134,7 @@ class ZenohTransport(Transport):
                 if settled is not None:
                     self.clock.wait_for(self.changed, lambda: False, SETTLE / 4)
 
-    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Mapping[int, tuple[int, int]]) -> Heard:
+    def exchange(self, number: int, outgoing: Mapping[int, Rows], shapes: Shapes) -> Heard:
         members = self.members
         with self.changed:
             members.next = number + 1
@@ -159,12 +159,7 @@ class ZenohTransport(Transport):
         return heard
 
     def _collect(
-        self,
-        number: int,
-        awaited: list[int],
-        silent: set[int],
-        outgoing: Mapping[int, Rows],
-        shapes: Mapping[int, tuple[int, int]],
+        self, number: int, awaited: list[int], silent: set[int], outgoing: Mapping[int, Rows], shapes: Shapes
     ) -> tuple[Heard, list[Frame]]:
         """The rows that can be used, and what to tell the neighbours whose rows cannot."""
         members, heard, answers = self.members, {}, []
@@ -180,8 +175,7 @@ class ZenohTransport(Transport):
                 assert rows is not None
                 why = why_unusable(rows, shapes[q], outgoing[q].dtype)
                 if why is None:
-                    heard[q] = rows
-                    link.used = number
+                    heard[q], link.used = rows, number
                 else:
                     answers.append(self._unused(q, number, why))
         return heard, answers
@@ -218,14 +212,13 @@ class ZenohTransport(Transport):
         members = self.members
         finished = members.next >= members.last or members.last == NEVER
         with self.changed:
-            live = [q for q, link in members.links.items() if link.agreed and not link.parted]
-            live = live if finished else []  # a process that stops early is dead to the others, and they should know
+            # A process that stops early is dead to the others, and they should know.
+            live = [q for q, link in members.links.items() if finished and link.agreed and not link.parted]
             frames = [members.frame(Kind.BYE, q, members.next) for q in live]
         self._send(frames)
+        left = [members.links[q] for q in live]
         with self.changed:  # they may still need the last rows
-            self.clock.wait_for(
-                self.changed, lambda: all(members.links[q].parted or not members.links[q].alive for q in live), GOODBYE
-            )
+            self.clock.wait_for(self.changed, lambda: all(link.parted or not link.alive for link in left), GOODBYE)
         self.ended = True
         for declared in self._keep:
             with suppress(self._zenoh.ZError):
@@ -256,12 +249,8 @@ class ZenohTransport(Transport):
     def _put(self, frame: Frame) -> bool:
         """Hand a frame to Zenoh; True if it took it. That the receiver is gone is noticed elsewhere."""
         try:
-            self.session.put(
-                f"{self._root}/to/{frame.receiver}/{self.me}",
-                frame.encode(),
-                congestion_control=self._zenoh.CongestionControl.BLOCK,
-                express=True,
-            )
+            where, block = f"{self._root}/to/{frame.receiver}/{self.me}", self._zenoh.CongestionControl.BLOCK
+            self.session.put(where, frame.encode(), congestion_control=block, express=True)
         except (self._zenoh.ZError, struct.error):
             return False
         return True
@@ -283,19 +272,17 @@ class ZenohTransport(Transport):
                     self._last_word[frame.sender] = self.clock.now()
                 self.changed.notify_all()
             self._send(answers)
-        except FrameError as error:
-            with self.changed:
-                self.meter.refuse(str(error))
         except Exception as error:
-            logger.exception("process %d: a frame could not be handled", self.me)
+            known = isinstance(error, FrameError)
+            if not known:
+                logger.exception("process %d: a frame could not be handled", self.me)
             with self.changed:
-                self.meter.refuse(type(error).__name__)
+                self.meter.refuse(str(error) if known else type(error).__name__)
 
     def _token(self, sample: Any) -> None:
         name = str(sample.key_expr).rsplit("/", 1)[-1]
-        neighbour = next((q for q in self.neighbours if str(q) == name), None)
-        if neighbour is None:
-            return
         with self.changed:
-            self.members.token(neighbour, sample.kind == self._zenoh.SampleKind.PUT)
+            for neighbour in self.neighbours:
+                if str(neighbour) == name:
+                    self.members.token(neighbour, sample.kind == self._zenoh.SampleKind.PUT)
             self.changed.notify_all()
