@@ -153,8 +153,5 @@ def message_size(algorithm: Algorithm) -> int:
 
 def message_bytes(algorithm: Algorithm, dtype: Any = np.float64) -> int:
     """How many bytes one message has: `dtype` is the precision of the run, which float64 stands for in a message."""
-
-    def itemsize(leaf: jax.ShapeDtypeStruct) -> int:
-        return np.dtype(dtype if leaf.dtype == np.float64 else leaf.dtype).itemsize
-
-    return sum(leaf.size * itemsize(leaf) for leaf in jax.tree.leaves(algorithm.message))
+    leaves = jax.tree.leaves(algorithm.message)
+    return sum(leaf.size * np.dtype(dtype if leaf.dtype == np.float64 else leaf.dtype).itemsize for leaf in leaves)

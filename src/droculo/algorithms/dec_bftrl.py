@@ -21,11 +21,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, numbers
+from droculo.algorithms.contract import Keys, OracleCalls, Ports
+from droculo.algorithms.rivals import EveryRound
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
-from droculo.feedback import Feedback, full_information
-from droculo.linearizations import Linearization, Setting
+from droculo.feedback import full_information
+from droculo.linearizations import Setting
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 
@@ -42,7 +43,7 @@ class BFTRLState(eqx.Module):
     ray: Array  # s: how the gauge distance grows at the leader
 
 
-class DecBFTRL(Algorithm):
+class DecBFTRL(EveryRound):
     """One agent of Dec-BFTRL. Make it with `DecBFTRL.design`.
 
     >>> from droculo import problems
@@ -51,15 +52,9 @@ class DecBFTRL(Algorithm):
     1
     """
 
-    domain: Set
-    linearization: Linearization
     reach: Vector
     curvature: Vector  # mu
     precision: Vector  # 1/T
-    horizon: int = eqx.field(static=True)
-    block: int = eqx.field(static=True, default=1)
-    slot: int = eqx.field(static=True, default=1)
-    exchanges: int = eqx.field(static=True, default=1)
 
     @classmethod
     def design(cls, setting: Setting, *, horizon: int, mixing_rate: float, scales: Scales | None = None) -> DecBFTRL:
@@ -77,15 +72,7 @@ class DecBFTRL(Algorithm):
         bound = 2 * R / r * float(setting.bounds.gradient)
         step = (scales or Scales()).step_for(full_information(), setting.linearization)
         mu = bound / R * np.sqrt(2 * T * (1 + 1 / (1 - mixing_rate))) / step
-        return cls(domain, setting.linearization.for_set(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T), T)
-
-    @property
-    def feedback(self) -> Feedback:
-        return full_information()
-
-    @property
-    def message(self) -> jax.ShapeDtypeStruct:
-        return numbers(self.domain.dim)
+        return cls(domain, T, setting.linearization.for_set(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T))
 
     def init(self) -> BFTRLState:
         nothing = jnp.zeros_like(jnp.asarray(self.domain.center))
@@ -93,12 +80,6 @@ class DecBFTRL(Algorithm):
 
     def decision(self, state: BFTRLState) -> Array:
         return jnp.asarray(self.domain.center) + state.offset
-
-    def play(self, ports: Ports, state: BFTRLState, slot: Slot) -> tuple[Array, SlotPlay]:
-        w = self.decision(state)
-        z = self.linearization.quantile(jax.random.uniform(jax.random.fold_in(slot.keys.own, slot.start), (), w.dtype))
-        played = SlotPlay(self.linearization.action(w)[None], slot.start[None], self.linearization.query(w, z)[None])
-        return self.linearization.pull(w, z, ports.ask(played, 1).asked[0]), played
 
     def update(self, ports: Ports, state: BFTRLState, total: Array, keys: Keys) -> tuple[BFTRLState, OracleCalls]:
         loss = -self.domain.subspace.project(total)
@@ -137,8 +118,7 @@ def gauge_distance(domain: Set, u: Array, precision: Array) -> Gauge:
     center, r = jnp.asarray(domain.center), jnp.asarray(domain.inner_radius)
     square = jnp.dot(u, u)
     width = r**2 * precision / (2 * jnp.where(square > 0, square, 1))
-    # Below rounding nothing can be halved.
-    width = jnp.maximum(width, 4 * float(np.finfo(u.dtype).eps))
+    width = jnp.maximum(width, 4 * float(np.finfo(u.dtype).eps))  # below rounding nothing can be halved
     first = domain.separate(center + u)
 
     def wide(ends: Any) -> Array:
@@ -149,17 +129,12 @@ def gauge_distance(domain: Set, u: Array, precision: Array) -> Gauge:
         low, high, normal, calls = ends
         share = (low + high) / 2
         cut = domain.separate(center + share * u)
-        return (
-            jnp.where(cut.inside, share, low),
-            jnp.where(cut.inside, high, share),
-            jnp.where(cut.inside, normal, cut.normal),
-            calls + 1,
-        )
+        if_inside, if_outside = (share, high, normal), (low, share, cut.normal)
+        return *jax.tree.map(lambda yes, no: jnp.where(cut.inside, yes, no), if_inside, if_outside), calls + 1
 
     one = jnp.ones((), u.dtype)
     start = (jnp.where(first.inside, one, 0), one, first.normal, jnp.ones((), jnp.int32))
     low, high, normal, calls = jax.lax.while_loop(wide, halve, start)
     normal = domain.subspace.project(normal)  # on a face its other part would carry the leader off the affine hull
     along = high * jnp.dot(normal, u)
-    ray = jnp.where(first.inside, 0, normal / jnp.where(along != 0, along, 1))
-    return Gauge(low, ray, calls)
+    return Gauge(low, jnp.where(first.inside, 0, normal / jnp.where(along != 0, along, 1)), calls)

@@ -8,23 +8,22 @@ in eta = R/(G sqrt T), from the rule that Droculo follows too.
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, numbers
+from droculo.algorithms.contract import Keys, OracleCalls, Ports
+from droculo.algorithms.rivals import EveryRound
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
-from droculo.feedback import Feedback, full_information
-from droculo.linearizations import Linearization, Setting
-from droculo.sets import Set
+from droculo.feedback import full_information
+from droculo.linearizations import Setting
 from droculo.sets.geometry import Vector
 from droculo.sets.membership import is_near
 
 
-class DOBGA(Algorithm):
+class DOBGA(EveryRound):
     """One agent of DOBGA. Make it with `DOBGA.design`.
 
     >>> from droculo import problems
@@ -33,13 +32,7 @@ class DOBGA(Algorithm):
     1
     """
 
-    domain: Set
-    linearization: Linearization
     step_size: Vector
-    horizon: int = eqx.field(static=True)
-    block: int = eqx.field(static=True, default=1)
-    slot: int = eqx.field(static=True, default=1)
-    exchanges: int = eqx.field(static=True, default=1)
 
     @classmethod
     def design(cls, setting: Setting, *, horizon: int, scales: Scales | None = None) -> DOBGA:
@@ -49,30 +42,13 @@ class DOBGA(Algorithm):
         jax.eval_shape(setting.set.project, jnp.zeros(setting.set.dim))  # raises where it cannot
         scale = (scales or Scales()).step_for(full_information(), setting.linearization)
         step = scale * float(setting.set.radius) / (float(setting.bounds.gradient) * np.sqrt(T))
-        return cls(setting.set, setting.linearization.for_set(setting.set), np.asarray(step), T)
-
-    @property
-    def feedback(self) -> Feedback:
-        return full_information()
-
-    @property
-    def message(self) -> jax.ShapeDtypeStruct:
-        return numbers(self.domain.dim)
+        return cls(setting.set, T, setting.linearization.for_set(setting.set), np.asarray(step))
 
     def init(self) -> Array:
         return jnp.asarray(self.domain.center)
 
     def decision(self, state: Array) -> Array:
         return state
-
-    def play(self, ports: Ports, state: Array, slot: Slot) -> tuple[Array, SlotPlay]:
-        z = self.linearization.quantile(
-            jax.random.uniform(jax.random.fold_in(slot.keys.own, slot.start), (), state.dtype)
-        )
-        played = SlotPlay(
-            self.linearization.action(state)[None], slot.start[None], self.linearization.query(state, z)[None]
-        )
-        return self.linearization.pull(state, z, ports.ask(played, 1).asked[0]), played
 
     def update(self, ports: Ports, state: Array, total: Array, keys: Keys) -> tuple[Array, OracleCalls]:
         y = ports.mix(state) + self.step_size * self.linearization.beta * total

@@ -14,6 +14,8 @@ from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection
 from droculo.sets import Set
 
+Oracle = InfeasibleProjection | None
+
 
 @dataclass(frozen=True)
 class Scales:
@@ -65,11 +67,7 @@ class Scales:
         return cls(step=1.0, tolerance=1.0)
 
     def step_for(
-        self,
-        feedback: Feedback,
-        linearization: Linearization,
-        theta: float = 1.0,
-        oracle: InfeasibleProjection | None = None,
+        self, feedback: Feedback, linearization: Linearization, theta: float = 1.0, oracle: Oracle = None
     ) -> float:
         """The scale of the step, by the default rule unless it was given; no oracle means the default one, or none at all.
 
@@ -89,7 +87,7 @@ class Scales:
             return {0: 3.0, 2: 30.0}[answers]
         return {0: 10.0, 2: 30.0}[answers] * (1.0 if linearization.bends else B)
 
-    def tolerance_for(self, oracle: InfeasibleProjection | None, domain: Set) -> float:
+    def tolerance_for(self, oracle: Oracle, domain: Set) -> float:
         """The scale of the tolerance, by the default rule unless it was given; no oracle means the default one."""
         if self.tolerance is not None:
             return self.tolerance
@@ -154,12 +152,9 @@ def schedule(
     horizon: int,
     theta: float,
     scales: Scales | None = None,
-    oracle: InfeasibleProjection | None = None,
+    oracle: Oracle = None,
 ) -> Schedule:
-    """The theorems' choice: eta = R/(G sqrt(K T/L)) and eps = (K eta G)^2 = R^2 K L/T, in the problem's own units.
-
-    G is `answer_bound`.
-    """
+    """The theorems' choice: eta = R/(G sqrt(K T/L)) and eps = (K eta G)^2 = R^2 K L/T, with the G of `answer_bound`."""
     expect(setting, Setting, "setting", "Pass problem.setting.")
     expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
     expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.ActiveSet().")
@@ -169,22 +164,15 @@ def schedule(
     T = whole_horizon(horizon)
     scales = scales or Scales()
     powers = _POWERS[row.algorithm, feedback.kind]
-    L = _whole(scales.slot * T ** (float(powers.slot) * theta), T)
-    K = _whole(scales.block * T ** (1 - float(powers.block) * theta), max(1, T // L))
+    L = max(1, min(T, round(scales.slot * T ** (float(powers.slot) * theta))))
+    K = max(1, min(T // L, round(scales.block * T ** (1 - float(powers.block) * theta))))
     delta = 0.0
     if feedback.order == 0:
         delta = scales.delta * float(setting.set.inner_radius) * T ** (-float(powers.delta) * theta)
-    G = answer_bound(setting, feedback, delta)
-    R = float(setting.set.radius)
-    slots = T / L
-    return Schedule(
-        horizon=T,
-        block=K,
-        slot=L,
-        step_size=scales.step_for(feedback, setting.linearization, theta, oracle) * R / (G * math.sqrt(K * slots)),
-        tolerance=scales.tolerance_for(oracle, setting.set) * R**2 * K / slots,
-        delta=delta,
-    )
+    G, R, slots = answer_bound(setting, feedback, delta), float(setting.set.radius), T / L
+    eta = scales.step_for(feedback, setting.linearization, theta, oracle) * R / (G * math.sqrt(K * slots))
+    eps = scales.tolerance_for(oracle, setting.set) * R**2 * K / slots
+    return Schedule(horizon=T, block=K, slot=L, step_size=eta, tolerance=eps, delta=delta)
 
 
 def whole_horizon(horizon: int) -> int:
@@ -196,7 +184,7 @@ def whole_horizon(horizon: int) -> int:
 
 
 def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:
-    """How long the estimate of one slot can get: the gradient; (k/delta) B0 for one value; k M1 for two values, which
+    """G: how long the estimate of one slot can get: the gradient; (k/delta) B0 for one value; k M1 for two values, which
     are delta to either side, and k/delta times the noise of a value, if any.
 
     (With the control variate a value that can have either sign may count twice; this keeps the theorems' plain bound.)
@@ -212,7 +200,3 @@ def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:
 def slot_power(row: Row, feedback: Feedback) -> Fraction:
     """L grows like T^(this theta)."""
     return _POWERS[row.algorithm, feedback.kind].slot
-
-
-def _whole(length: float, at_most: int) -> int:
-    return max(1, min(at_most, round(length)))

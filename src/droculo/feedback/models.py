@@ -66,9 +66,7 @@ class Feedback(eqx.Module):
     def actions(self, action: Array, points: Array, when: Array, length: int) -> Array:
         """The plays of a slot of `length` rounds: the action, and in round `when` the query if it must be played."""
         quiet = jnp.broadcast_to(action, (length, *action.shape))
-        if not self.kind.played:
-            return quiet
-        return jnp.where((jnp.arange(length) == when)[:, None], points[0], quiet)
+        return jnp.where((jnp.arange(length) == when)[:, None], points[0], quiet) if self.kind.played else quiet
 
 
 def full_information() -> Feedback:

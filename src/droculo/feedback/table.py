@@ -42,38 +42,27 @@ _CURVED = Refusal(
     "outside the set. Use gradients (full_information or semi_bandit), or case A3"
 )
 
-_TRIVIAL: dict[FeedbackKind, Row | Refusal] = {
+_Rows = dict[FeedbackKind, Row | Refusal]
+_TRIVIAL: _Rows = {
     FeedbackKind.FULL_INFORMATION: _DIRECT,  # the query is the action, so this is semi-bandit feedback already
     FeedbackKind.SEMI_BANDIT: _DIRECT,
     FeedbackKind.ZEROTH_ORDER: Row(4, "Theorem 3, the query not played", _QUARTER, _ONE),
     FeedbackKind.BANDIT: Row(2, "Theorem 3", _QUARTER, _ONE),
     FeedbackKind.TWO_POINT: _TWO_POINT,
 }
-_SEPARATE: dict[FeedbackKind, Row | Refusal] = {
+_SEPARATE: _Rows = {
     FeedbackKind.FULL_INFORMATION: _DIRECT,
     FeedbackKind.SEMI_BANDIT: Row(3, "Theorem 4", _HALF, Fraction(2, 3), slots=True),
     FeedbackKind.ZEROTH_ORDER: Row(4, "Theorem 5", _QUARTER, _ONE),
     FeedbackKind.BANDIT: Row(5, "Theorem 6", _QUARTER, Fraction(4, 5), slots=True),
     FeedbackKind.TWO_POINT: _TWO_POINT,
 }
-_FIRST_ORDER_ONLY: dict[FeedbackKind, Row | Refusal] = {
-    **_SEPARATE,
-    FeedbackKind.ZEROTH_ORDER: _CURVED,
-    FeedbackKind.BANDIT: _CURVED,
-    FeedbackKind.TWO_POINT: _CURVED,
-}
+_FIRST_ORDER_ONLY: _Rows = {kind: _CURVED if kind.values else row for kind, row in _SEPARATE.items()}
+_CASES = {"concave": _TRIVIAL, "A1": _TRIVIAL, "A2": _SEPARATE, "A3": _SEPARATE, "A4": _FIRST_ORDER_ONLY}
 
 #: (case, feedback) -> what is known. A4 is not in the paper; its first-order rows follow from Theorems 2 and 4.
 TABLE_1: dict[tuple[str, FeedbackKind], Row | Refusal] = {
-    (case, feedback): entry
-    for case, rows in {
-        "concave": _TRIVIAL,
-        "A1": _TRIVIAL,
-        "A2": _SEPARATE,
-        "A3": _SEPARATE,
-        "A4": _FIRST_ORDER_ONLY,
-    }.items()
-    for feedback, entry in rows.items()
+    (case, feedback): entry for case, rows in _CASES.items() for feedback, entry in rows.items()
 }
 
 

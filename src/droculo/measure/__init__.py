@@ -9,23 +9,6 @@ from droculo.measure.rates import Rate, fit_exponent
 from droculo.measure.sampling import Sample
 from droculo.measure.theory import Exponents, Guarantee, guarantee
 
-__all__ = [
-    "Certificate",
-    "Exponents",
-    "Guarantee",
-    "NoPlanError",
-    "Plan",
-    "Rate",
-    "Regret",
-    "Sample",
-    "best_fixed_point",
-    "certificate",
-    "consensus_gap",
-    "count_infeasible",
-    "fit_exponent",
-    "fixed_rewards",
-    "guarantee",
-    "plan",
-    "regret",
-    "rewards",
-]
+__all__ = ["Certificate", "Exponents", "Guarantee", "NoPlanError", "Plan", "Rate", "Regret", "Sample"]
+__all__ += ["best_fixed_point", "certificate", "consensus_gap", "count_infeasible", "fit_exponent", "fixed_rewards"]
+__all__ += ["guarantee", "plan", "regret", "rewards"]

@@ -94,30 +94,22 @@ def certificate(
     linearization = problem.linearization.for_set(problem.set)
     assert linearization.alpha is not None
     shape = (-1, *plays.actions.shape[-3:])
+    found = []
     with double():
-        functions = jnp.asarray(plays.agents[drawn.functions])
-        rounds = jnp.asarray(plays.rounds[drawn.rounds])
+        where = drawn.where(plays)
         places = jnp.asarray(np.searchsorted(times, np.asarray(plays.rounds)[drawn.rounds] + 1))
-        found = []
         for actions, decisions in zip(plays.actions.reshape(shape), plays.decisions.reshape(shape), strict=True):
-            played = [jnp.asarray(a[drawn.rounds][:, drawn.nodes], jnp.float64) for a in (actions, decisions)]
-            found.append(
-                _one_run(
-                    problem, linearization, rounds, functions, *played, places, len(times), nodes, sample is not None
-                )
-            )
+            whole = (*where, drawn.of(actions), drawn.of(decisions))
+            found.append(_one_run(problem, linearization, whole, places, len(times), nodes, sample is not None))
     scale = plays.horizon / len(drawn.rounds)
     *sums, details = zip(*found, strict=True)
     linear, gaps, earned, low = (scale * np.stack([np.asarray(part) for part in column]) for column in sums)
     curve = float(linearization.beta) * linear + gaps
-    bound, gap = curve[:, -1], gaps[:, -1]
-    exact = sample is None
-    if not exact:
-        times, curve = times[:0], curve[:, :0]
-    error = np.zeros_like(bound) if exact else np.stack([drawn.total(np.asarray(each))[1] for each in details])
+    bound, gap, error = curve[:, -1], gaps[:, -1], np.zeros_like(curve[:, -1])
     high = np.min((earned + bound) / float(linearization.alpha), axis=-1)
-    if not exact:
-        low, high = np.full_like(low, -np.inf), np.full_like(high, np.inf)
+    if sample is not None:
+        error = np.stack([drawn.total(np.asarray(each))[1] for each in details])
+        times, curve, low, high = times[:0], curve[:, :0], np.full_like(low, -np.inf), np.full_like(high, np.inf)
     if not np.all(np.isfinite(bound)):
         raise ValueError("f or its gradient is not finite where the agents played: there is nothing to certify.")
     bound, error, gap, earned, low, high, curve = (
@@ -130,18 +122,16 @@ def certificate(
 def _one_run(
     problem: Problem,
     linearization: Linearization,
-    rounds: Array,
-    functions: Array,
-    actions: Array,
-    decisions: Array,
+    whole: tuple[Array, ...],
     places: Array,
     times: int,
     nodes: int,
     in_detail: bool,
 ) -> tuple:
-    """Of every agent: max <S, u> - sum <g, x> and the correction, at all `times`, of which `places` says the next one for
-    every round; its reward. The best fixed point among a few.
+    """From rounds, functions, actions and decisions, of every agent: max <S, u> - sum <g, x> and the correction, at all
+    `times`, of which `places` says the next one for every round; its reward. The best fixed point among a few.
     And, in detail, every (round, function, agent)'s part of the bound, of which a sample's error is made."""
+    rounds, functions, actions, _ = whole
 
     def of_function(t: Array, j: Array, action: Array, x: Array) -> tuple[Array, ...]:
         g = linearization.signal(lambda w: problem.gradient(j, t, w), x, nodes)
@@ -152,8 +142,6 @@ def _one_run(
         """(functions, agents), a few functions at a time."""
         of_agents = jax.vmap(of_function, (None, None, 0, 0))
         return jax.lax.map(lambda j: of_agents(t, j, actions, decisions), named, batch_size=16)
-
-    whole = (rounds, functions, actions, decisions)
 
     one = jax.eval_shape(everyone, *(part[0] for part in whole))
     nothing = jax.tree.map(lambda a: jnp.zeros(a.shape[1:], a.dtype), one)
@@ -172,17 +160,13 @@ def _one_run(
     linear = jnp.sum(S * corners, axis=-1) - inner
     best = corners[-1]
     fixed = jnp.concatenate([jnp.mean(actions, axis=(0, 1))[None], jnp.mean(actions[-1], axis=0)[None], best[:1]])
-    totals = jax.lax.scan(
-        lambda sum, part: (sum + network_reward(problem, part[1], part[0], fixed), None),
-        jnp.zeros(3),
-        (rounds, functions),
-    )[0]
-    details = None
-    if in_detail:
 
-        def part(args: tuple[Array, ...]) -> Array:
-            g, along, gap, _ = everyone(*args)
-            return linearization.beta * (jnp.sum(g * best, axis=-1) - along) + gap
+    def earn(total: Array, part: tuple[Array, Array]) -> tuple[Array, None]:
+        return total + network_reward(problem, part[1], part[0], fixed), None
 
-        details = jax.lax.map(part, whole)
-    return linear, gaps, earned, jnp.max(totals), details
+    def detail(part: tuple[Array, ...]) -> Array:
+        g, along, gap, _ = everyone(*part)
+        return linearization.beta * (jnp.sum(g * best, axis=-1) - along) + gap
+
+    totals, _ = jax.lax.scan(earn, jnp.zeros(3), (rounds, functions))
+    return linear, gaps, earned, jnp.max(totals), jax.lax.map(detail, whole) if in_detail else None

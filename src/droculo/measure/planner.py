@@ -69,10 +69,8 @@ def plan(
     row = look_up(setting.linearization, feedback, 0.0)
     asked = {name: float(budget) for name, budget in budgets.items() if budget is not None}
     thetas = np.linspace(0, float(row.theta_max), GRID)
-    every = [
-        costs(setting, feedback, schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales))
-        for theta in thetas
-    ]
+    plans = (schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales) for theta in thetas)
+    every = [costs(setting, feedback, plan) for plan in plans]
     table = {name: np.array([float(cost[name]) for cost in every]) for name in asked}  # type: ignore[literal-required]
     fits = np.all([table[name] <= asked[name] for name in asked], axis=0) if asked else np.ones(GRID, bool)
     if not np.any(fits):
@@ -96,9 +94,6 @@ def _reason(
     about = f"no theta fits {horizon} rounds of {feedback.kind} feedback into the budgets. "
     if short:
         return about + "; ".join(short) + ". Raise it, or choose a shorter horizon or another feedback."
-    ranges = [
-        f"{words[name]} need theta from {low:.3g} to {high:.3g}"
-        for name in asked
-        for low, high in [(thetas[table[name] <= asked[name]].min(), thetas[table[name] <= asked[name]].max())]
-    ]
+    fitting = {name: thetas[table[name] <= asked[name]] for name in asked}
+    ranges = [f"{words[name]} need theta from {fit.min():.3g} to {fit.max():.3g}" for name, fit in fitting.items()]
     return about + "Each alone can be met, not all together: " + "; ".join(ranges) + "."

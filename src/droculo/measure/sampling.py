@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from droculo.engine import History
@@ -45,6 +47,14 @@ class Drawn:
     functions: NDArray[np.int64]
     horizon: int
     population: int
+
+    def where(self, plays: History) -> tuple[Array, Array]:
+        """The rounds (r,) and the functions (r, f), as their numbers in the problem."""
+        return jnp.asarray(plays.rounds[self.rounds]), jnp.asarray(plays.agents[self.functions])
+
+    def of(self, played: NDArray[np.floating]) -> Array:
+        """(r, a, d): the part of (rounds, agents, d) that is evaluated."""
+        return jnp.asarray(played[self.rounds][:, self.nodes], jnp.float64)
 
     def total(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """From values (rounds, functions, ...): the estimate of the sum over rounds of the mean over functions, and its

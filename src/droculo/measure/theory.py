@@ -90,11 +90,8 @@ def costs(setting: Setting, feedback: Feedback, plan: Schedule) -> Costs:
     q = (plan.block * plan.step_size * answer_bound(setting, feedback, plan.delta)) ** 2 / plan.tolerance
     per_block = 27 * float(setting.set.radius) ** 2 / plan.tolerance * (8.5 + 5.5 * q + q**2)
     slots = math.ceil(plan.horizon / plan.slot)
-    return Costs(
-        exchanges=plan.exchanges,
-        queries=slots * max(1, feedback.kind.values),
-        loo_calls=plan.exchanges * per_block,
-    )
+    queries = slots * max(1, feedback.kind.values)
+    return Costs(exchanges=plan.exchanges, queries=queries, loo_calls=plan.exchanges * per_block)
 
 
 def exponents(row: Row, feedback: Feedback, theta: float) -> Exponents:

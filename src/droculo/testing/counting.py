@@ -12,8 +12,9 @@ import numpy as np
 from jax import Array
 from jax.custom_batching import custom_vmap
 
-from droculo.sets import Cut, Geometry, Set
+from droculo.sets import Cut, Set
 from droculo.sets.vertices import Vertex
+from droculo.testing.points import of_base
 
 
 class Calls(NamedTuple):
@@ -43,7 +44,7 @@ class CallCounter:
             made, self._made = self._made, np.zeros_like(self._made)
         return self._kinds(*made.tolist())
 
-    def report(self, kind: int, made: Array) -> Array:
+    def report(self, kind: str, made: Array) -> Array:
         """From inside compiled code: count the True entries of `made`, and return it.
 
         Use what it returns, so that the report is not removed as dead code. A batch reports once, whatever its axes.
@@ -51,7 +52,7 @@ class CallCounter:
 
         def on_host(each: Array) -> None:
             with self._lock:
-                self._made[kind] += np.count_nonzero(each)
+                self._made[self._kinds._fields.index(kind)] += np.count_nonzero(each)
 
         @custom_vmap
         def call(each: Array) -> Array:
@@ -71,13 +72,9 @@ class CountingSet(Set):
     base: Set
     counter: CallCounter = eqx.field(static=True)
 
-    @property
-    def geometry(self) -> Geometry:
-        return self.base.geometry
-
-    @property
-    def has_fast_contains(self) -> bool:  # type: ignore[override]
-        return self.base.has_fast_contains
+    geometry = of_base("geometry")
+    has_fast_contains = of_base("has_fast_contains")
+    contains = of_base("contains")
 
     def argmax(self, direction: Array) -> Array:
         return self.base.argmax(self._asked(direction))
@@ -85,20 +82,17 @@ class CountingSet(Set):
     def vertex(self, direction: Array) -> Vertex:
         return self.base.vertex(self._asked(direction))
 
-    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        return self.base.contains(x, tolerance)
-
     def project(self, y: Array) -> Array:
-        return self.base.project(self._reported(1, y))
+        return self.base.project(self._reported("projections", y))
 
     def separate(self, x: Array) -> Cut:
-        return self.base.separate(self._reported(2, x))
+        return self.base.separate(self._reported("separations", x))
 
     def _asked(self, direction: Array) -> Array:
-        asked = self.counter.report(0, jnp.any(direction != 0))
+        asked = self.counter.report("loo_calls", jnp.any(direction != 0))
         return jnp.where(asked, direction, jnp.zeros_like(direction))
 
-    def _reported(self, kind: int, x: Array) -> Array:
+    def _reported(self, kind: str, x: Array) -> Array:
         """x, once the call is reported. (The condition depends on x, so that every agent of a batch reports.)"""
         x = jnp.asarray(x)
         made = self.counter.report(kind, jnp.any(jnp.isnan(x)) | True)

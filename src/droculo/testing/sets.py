@@ -16,14 +16,15 @@ from droculo.sets.geometry import Vector
 from droculo.sets.search import HostOracle
 from droculo.sets.vertices import split
 from droculo.sets.wrappers import Shrunk
+from droculo.testing.points import argmaxes, in_single
+
+Reference = Callable[[Vector], float]
 
 #: Draws from the sphere of the subspace, whose mean and second moment are tested.
 DRAWS = 2000
 
 
-def check_set(
-    set_: Set, /, *, reference: Callable[[Vector], float] | None = None, samples: int = 20, seed: int = 0
-) -> None:
+def check_set(set_: Set, /, *, reference: Reference | None = None, samples: int = 20, seed: int = 0) -> None:
     """Raise an AssertionError, in a full sentence, for the first part of the contract that `set_` breaks.
 
     `reference(c)` is the optimal value max <c, x> over the set, found in another way (by an LP, say). Facts
@@ -50,8 +51,6 @@ def check_set(
 # Compiled once per set: a check makes thousands of small calls.
 _contains = eqx.filter_jit(lambda set_, x, tolerance: set_.contains(x, tolerance))
 _argmax = eqx.filter_jit(lambda set_, direction: set_.argmax(direction))
-_argmaxes = eqx.filter_jit(lambda set_, directions: jax.vmap(set_.argmax)(directions))
-_vertices = eqx.filter_jit(lambda set_, directions, y: jax.vmap(lambda c: _vertex_facts(set_, c, y))(directions))
 _asked = eqx.filter_jit(lambda set_, points, names: {name: jax.vmap(getattr(set_, name))(points) for name in names})
 _projections = eqx.filter_jit(lambda space, vectors: jax.vmap(space.project)(vectors))
 _samples = eqx.filter_jit(lambda space, keys, dim: jax.vmap(lambda key: space.sample(key, dim))(keys))
@@ -64,7 +63,7 @@ def _inside(set_: Set, x: Vector, what: str, tolerance: float = 1e-8) -> None:
     )
 
 
-def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], float] | None) -> Vector:
+def _check_oracle(set_: Set, directions: Vector, reference: Reference | None) -> Vector:
     """Shapes, precision, membership and optimality, for one direction at a time and for many at once."""
     single = [_argmax(set_, jnp.asarray(c)) for c in directions]
     vertices = _check_vertices(set_, directions, np.float64)
@@ -74,12 +73,12 @@ def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], f
             f"argmax must return the direction's shape and precision; got {alone.shape} {alone.dtype} for a "
             f"direction of {c.shape} {c.dtype}."
         )
-        assert np.allclose(alone, vertex, rtol=0, atol=1e-9 * size), (
-            f"argmax gives another point under vmap than alone for the direction {c.tolist()}."
-        )
+        same = np.allclose(alone, vertex, rtol=0, atol=1e-9 * size)
+        assert same, f"argmax gives another point under vmap than alone for the direction {c.tolist()}."
         _inside(set_, vertex, f"argmax of the direction {c.tolist()}")
-        assert np.linalg.norm(vertex) <= float(set_.radius) * (1 + 1e-9), (
-            f"the set states radius {set_.radius} and its oracle returns a point of norm {np.linalg.norm(vertex)}."
+        norm = np.linalg.norm(vertex)
+        assert norm <= float(set_.radius) * (1 + 1e-9), (
+            f"the set states radius {set_.radius} and its oracle returns a point of norm {norm}."
         )
         value, best = float(c @ vertex), float(np.max(vertices @ c))
         slack = 1e-7 * size * max(1.0, float(np.linalg.norm(c)))
@@ -87,40 +86,34 @@ def _check_oracle(set_: Set, directions: Vector, reference: Callable[[Vector], f
             f"argmax is not a maximiser: it reaches {value} and another point of the set {best}, in the direction "
             f"{c.tolist()}."
         )
-        if reference is not None:
-            wanted = float(reference(c))
-            assert abs(value - wanted) <= slack, (
-                f"argmax reaches {value} and the reference says {wanted}, in the direction {c.tolist()}."
-            )
+        wanted = value if reference is None else float(reference(c))
+        assert abs(value - wanted) <= slack, (
+            f"argmax reaches {value} and the reference says {wanted}, in the direction {c.tolist()}."
+        )
     _check_single_precision(set_, directions, vertices)
     return vertices
 
 
-def _vertex_facts(set_: Set, direction: jax.Array, y: jax.Array) -> dict[str, Any]:
-    vertex = set_.vertex(direction)
-    return {
-        "vertex": vertex,
-        "argmax": set_.argmax(direction),
-        "dense": vertex.dense(),
-        "inner": vertex.inner(y),
-        "added": vertex.add_to(y, jnp.asarray(0.5, y.dtype)),
-    }
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _facts(set_: Set, directions: jax.Array) -> dict[str, Any]:
+    """argmax and vertex for a batch of directions, and products with the first one."""
 
+    def one(direction: jax.Array, y: jax.Array) -> dict[str, Any]:
+        vertex = set_.vertex(direction)
+        products = {"inner": vertex.inner(y), "added": vertex.add_to(y, jnp.asarray(0.5, y.dtype))}
+        return {"vertex": vertex, "argmax": set_.argmax(direction), "dense": vertex.dense(), **products}
 
-def _all_facts(set_: Set, directions: Vector, dtype: type = np.float64) -> dict[str, Any]:
-    """argmax and vertex for a batch of directions, and products with the first one; one program per precision."""
-    found: dict[str, Any] = _vertices(set_, jnp.asarray(directions, dtype), jnp.asarray(directions[0], dtype))
-    return found
+    return jax.vmap(one, (0, None))(directions, directions[0])
 
 
 def _answers(set_: Set, directions: Vector) -> Vector:
-    """argmax of as many directions as the samples."""
-    return np.asarray(_all_facts(set_, directions)["argmax"])
+    """argmax of one direction less than the samples: the program that is already there is used again."""
+    return np.asarray(_facts(set_, jnp.asarray(np.vstack([directions, directions[:1]])))["argmax"])[:-1]
 
 
 def _check_vertices(set_: Set, directions: Vector, dtype: type) -> Vector:
     """The structured form of every vertex against the dense one; returns the latter."""
-    found = _all_facts(set_, directions, dtype)
+    found: dict[str, Any] = _facts(set_, jnp.asarray(directions, dtype))
     vertex = found.pop("vertex")
     wrong = {name: str(value.dtype) for name, value in found.items() if value.dtype != dtype}
     assert not wrong, f"argmax and vertex must keep the precision of their arguments, {np.dtype(dtype)}; got {wrong}."
@@ -129,9 +122,8 @@ def _check_vertices(set_: Set, directions: Vector, dtype: type) -> Vector:
     assert np.array_equal(found["dense"], points), "vertex(direction).dense() is not argmax(direction)."
     rounding = 100 * set_.dim * float(np.finfo(dtype).eps) * (1 + float(set_.radius)) * (1 + np.linalg.norm(y))
     assert np.allclose(found["inner"], points @ y, rtol=0, atol=rounding), "vertex.inner(y) is not <argmax, y>."
-    assert np.allclose(found["added"], y + points / 2, rtol=0, atol=rounding), (
-        "vertex.add_to(x, weight) is not x + weight * argmax."
-    )
+    added = np.allclose(found["added"], y + points / 2, rtol=0, atol=rounding)
+    assert added, "vertex.add_to(x, weight) is not x + weight * argmax."
     for leaf in map(np.asarray, jax.tree.leaves(split(vertex)[1])):
         assert np.all(leaf == leaf[:1]), "a Shared part differs between two vertices of the set."
     return points
@@ -139,19 +131,17 @@ def _check_vertices(set_: Set, directions: Vector, dtype: type) -> Vector:
 
 def _check_single_precision(set_: Set, directions: Vector, vertices: Vector) -> None:
     """In a float32 run the set's own numbers are float32 too, and nothing may become float64."""
-    single = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32) if eqx.is_inexact_array(leaf) else leaf, set_)
-    found = _check_vertices(single, directions, np.float32)
+    found = _check_vertices(in_single(set_), directions, np.float32)
     # Near ties may go the other way in float32, so values are compared, not points.
-    reached, wanted = (np.sum(directions * np.asarray(points, np.float64), axis=1) for points in (found, vertices))
+    reached, wanted = (np.sum(directions * points, axis=1) for points in (found, vertices))
     scale = float(set_.radius) * np.linalg.norm(directions, axis=1) + 1e-30
     worst = float(np.max(np.abs(reached - wanted) / scale))
     assert worst <= 1e-3, f"argmax in float32 is off by {worst} of radius times |direction|; 1e-3 is allowed."
 
 
 def _check_ties(set_: Set, oracle: HostOracle, rng: np.random.Generator) -> None:
-    mixed = rng.integers(-1, 2, set_.dim).astype(np.float64)
-    directions: list[Vector] = [np.zeros(set_.dim), np.ones(set_.dim), -np.ones(set_.dim), mixed]
-    for c in directions:
+    ones, mixed = np.ones(set_.dim), rng.integers(-1, 2, set_.dim).astype(np.float64)
+    for c in (0 * ones, ones, -ones, mixed):
         point = oracle(c)
         _inside(set_, point, f"argmax of the direction {c.tolist()}, with ties")
         assert np.array_equal(point, oracle(c)), f"argmax gives two different points for one direction, {c.tolist()}."
@@ -166,18 +156,12 @@ def _check_points(set_: Set, vertices: Vector, rng: np.random.Generator) -> None
     assert np.abs(set_.anchor).max() <= least + 1e-7 * size, (
         f"the anchor has sup-norm {np.abs(set_.anchor).max()} and another point of the set {least}."
     )
-    if set_.least_element is not None:
-        _inside(set_, set_.least_element, "the least element")
-        assert np.all(vertices >= set_.least_element - 1e-8 * size), (
-            "a point of the set is not above the stated least element."
-        )
-        assert np.all(set_.least_element >= 0), (
-            f"the least element must not be negative; got {set_.least_element.tolist()}."
-        )
-    held = bool(_contains(set_, jnp.zeros(set_.dim), jnp.asarray(1e-9)))
-    assert held == set_.contains_origin, (
-        f"the set states contains_origin={set_.contains_origin}, and contains(0) is {held}."
-    )
+    if (bottom := set_.least_element) is not None:
+        _inside(set_, bottom, "the least element")
+        assert np.all(vertices >= bottom - 1e-8 * size), "a point of the set is not above the stated least element."
+        assert np.all(bottom >= 0), f"the least element must not be negative; got {bottom.tolist()}."
+    held, stated = bool(_contains(set_, jnp.zeros(set_.dim), jnp.asarray(1e-9))), set_.contains_origin
+    assert held == stated, f"the set states contains_origin={stated}, and contains(0) is {held}."
     if set_.down_closed:
         for vertex in vertices:
             assert np.all(vertex >= -1e-8 * size), "a set that states down_closed must lie in the positive orthant."
@@ -222,8 +206,7 @@ def _check_projections(set_: Set, y: Vector, near: Vector, names: tuple[str, ...
     eps = float(np.finfo(dtype).eps)
     size = float(set_.radius) + np.linalg.norm(y, axis=1)
     away = y - near
-    ahead = _answers(set_, np.vstack([away, away[:1]]))[:-1]
-    gains = np.sum(away * (ahead - near), axis=1)
+    gains = np.sum(away * (_answers(set_, away) - near), axis=1)
     # Rounding in the answer, and an oracle that is exact to 1e-9 only.
     allowed = size * (100 * eps * size + max(1e-9, 100 * eps) * np.linalg.norm(away, axis=1))
     for point, answer, gain, most in zip(y, near, gains, allowed, strict=True):
@@ -248,8 +231,7 @@ def _check_cuts(set_: Set, x: Vector, cut: Cut) -> None:
     assert not np.any(surely & ~inside), "separate reports a point as outside, but contains(x) is True."
     assert not np.any(inside & ~maybe), "separate reports a point as inside, but contains(x) is False."
     assert not np.any(normal[inside]), "the normal must be zero where the point is inside."
-    beyond = _answers(set_, np.vstack([normal, normal[:1]]))[:-1]
-    gaps = np.sum(normal * (x - beyond), axis=1)
+    gaps = np.sum(normal * (x - _answers(set_, normal)), axis=1)
     worst = float(np.min(gaps[~maybe], initial=np.inf))
     assert worst > 0, f"the normal does not separate a point from the set: <v, x> - max <v, z> is {worst}."
 
@@ -261,10 +243,8 @@ def _check_subspace(set_: Set, oracle: HostOracle, vertices: Vector, rng: np.ran
     apart = vertices - vertices[0]
     keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), DRAWS)
     draws = np.asarray(_samples(space, keys, dim))
-    together = np.concatenate([apart, draws, np.eye(dim)])
-    kept, inside, projection = np.split(
-        np.asarray(_projections(space, jnp.asarray(together))), [len(apart), len(apart) + DRAWS]
-    )
+    together = np.asarray(_projections(space, jnp.asarray(np.concatenate([apart, draws, np.eye(dim)]))))
+    kept, inside, projection = np.split(together, [len(apart), len(apart) + DRAWS])
     assert np.allclose(kept, apart, rtol=0, atol=1e-7 * size), (
         "the set extends in a direction that its subspace does not hold: project moves a difference of two points."
     )
@@ -285,18 +265,19 @@ def _affine_dimension(oracle: HostOracle, dim: int, radius: float, rng: np.rando
     """The dimension of the affine hull: search orthogonally to the span found so far, until the set has no extent there."""
     start = oracle(rng.standard_normal(dim))
     basis = np.zeros((dim, 0))
-    while basis.shape[1] < dim:
-        across = rng.standard_normal(dim)
+
+    def orthogonal(vector: Vector) -> Vector:
         for _ in range(2):  # twice, because of rounding
-            across -= basis @ (basis.T @ across)
-        across /= np.linalg.norm(across)
+            vector = vector - basis @ (basis.T @ vector)
+        return vector / np.linalg.norm(vector)
+
+    while basis.shape[1] < dim:
+        across = orthogonal(rng.standard_normal(dim))
         ends = [oracle(across) - start, oracle(-across) - start]
         step = max(ends, key=lambda end: abs(float(across @ end)))
         if abs(float(across @ step)) <= 1e-7 * max(radius, 1e-300):
             break
-        for _ in range(2):
-            step = step - basis @ (basis.T @ step)
-        basis = np.column_stack([basis, step / np.linalg.norm(step)])
+        basis = np.column_stack([basis, orthogonal(step)])
     return basis.shape[1]
 
 
@@ -309,6 +290,6 @@ def _check_ball(set_: Set, directions: Vector, sphere: Vector, axes: Vector, rng
     for v in np.concatenate([sphere[: len(directions)], picked, -picked]):
         _inside(set_, set_.center + float(set_.inner_radius) * v, "center + inner_radius * v")
     delta = float(set_.inner_radius) * 0.3
-    shrunk = np.asarray(_argmaxes(Shrunk(set_, delta), jnp.asarray(directions)))
+    shrunk = np.asarray(argmaxes(Shrunk(set_, delta), jnp.asarray(directions)))
     for x, v in zip(shrunk, sphere, strict=False):
         _inside(set_, x + delta * v, "a point of the set shrunk by delta, moved by delta,")

@@ -9,12 +9,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from droculo.algorithms import Algorithm, Answers, Keys, OracleCalls, Slot, SlotPlay
-from droculo.algorithms.contract import Ports
-from droculo.feedback import Feedback
-from droculo.sets import Set
+from droculo.algorithms import Algorithm, Answers, Keys, OracleCalls, Ports, Slot, SlotPlay
 from droculo.sets.membership import slack
 from droculo.testing.counting import CallCounter
+from droculo.testing.points import kinds, of_base
 
 
 class Traffic(NamedTuple):
@@ -36,55 +34,23 @@ class Watched(Algorithm):
     base: Algorithm
     counter: CallCounter = eqx.field(static=True)
 
-    @property
-    def horizon(self) -> int:
-        return self.base.horizon
-
-    @property
-    def block(self) -> int:
-        return self.base.block
-
-    @property
-    def slot(self) -> int:
-        return self.base.slot
-
-    @property
-    def feedback(self) -> Feedback:
-        return self.base.feedback
-
-    @property
-    def exchanges(self) -> int:
-        return self.base.exchanges
-
-    @property
-    def message(self) -> Any:
-        return self.base.message
-
-    @property
-    def domain(self) -> Set:
-        return self.base.domain
-
-    def init(self) -> Any:
-        return self.base.init()
-
-    def decision(self, state: Any) -> Array:
-        return self.base.decision(state)
+    horizon = of_base("horizon")
+    block = of_base("block")
+    slot = of_base("slot")
+    feedback = of_base("feedback")
+    exchanges = of_base("exchanges")
+    message = of_base("message")
+    domain = of_base("domain")
+    init = of_base("init")
+    decision = of_base("decision")
+    credible = of_base("credible")
+    slot_at = of_base("slot_at")
 
     def play(self, ports: Ports, state: Any, slot: Slot) -> tuple[Any, SlotPlay]:
         return self.base.play(_WatchedPorts(self, ports, slot), state, slot)
 
     def update(self, ports: Ports, state: Any, total: Any, keys: Keys) -> tuple[Any, OracleCalls]:
         return self.base.update(_WatchedPorts(self, ports, None), state, total, keys)
-
-    def credible(self, tree: Any, index: int | Array = 0) -> bool | Array:
-        return self.base.credible(tree, index)
-
-    def slot_at(self, start: Array, length: int, keys: Keys) -> Slot:
-        return self.base.slot_at(start, length, keys)
-
-    def report(self, kind: str, made: Array) -> Array:
-        """Count the True entries of `made`, and return it."""
-        return self.counter.report(Traffic._fields.index(kind), made)
 
 
 class _WatchedPorts:
@@ -110,26 +76,24 @@ class _WatchedPorts:
         # True; it depends on points and rounds, and so is reported for every agent and every slot of a batch.
         asked = jnp.all(jnp.isfinite(played.points), axis=-1) | (number == number)
         outside = asked & ((number < 0) | (number >= slot.length))
-        reported = algorithm.report("questions", asked) | algorithm.report("outside_slot", outside)
+        report = algorithm.counter.report
+        reported = report("questions", asked) | report("outside_slot", outside)
         if algorithm.feedback.kind.played:
             there = played.actions[jnp.clip(number, 0, slot.length - 1)]
-            distance = jnp.max(
-                jnp.abs(there - played.points), axis=-1
-            )  # two ways to compile one sum may round differently
-            reported |= algorithm.report("not_played", distance > slack(distance.dtype, algorithm.domain))
+            # Two ways to compile one sum may round differently.
+            distance = jnp.max(jnp.abs(there - played.points), axis=-1)
+            reported |= report("not_played", distance > slack(distance.dtype, algorithm.domain))
         return self.ports.ask(_after(reported, played), order)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         algorithm = self.watched
         assert self.slot is None, "play() must not call ports.mix()."
-        kinds = [
-            [(leaf.shape, jnp.dtype(leaf.dtype).name) for leaf in jax.tree.leaves(message)]
-            for message in (algorithm.message, tree)
-        ]
-        assert kinds[0] == kinds[1], f"the algorithm declares messages of {kinds[0]} and sent {kinds[1]}."
+        declared, sent = kinds(algorithm.message), kinds(tree)
+        assert declared == sent, f"the algorithm declares messages of {declared} and sent {sent}."
         finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]
         credible = jnp.asarray(algorithm.credible(tree, index)) & jnp.all(jnp.asarray(finite))
-        reported = algorithm.report("not_credible", ~credible) | algorithm.report("exchanges", credible | True)
+        report = algorithm.counter.report
+        reported = report("not_credible", ~credible) | report("exchanges", credible | True)
         return self.ports.mix(_after(reported, tree), index)
 
 
