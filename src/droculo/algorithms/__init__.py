@@ -1,4 +1,4 @@
-"""One file per method; `parts` are those of DROCULO; `schedules` holds every power of T."""
+"""One file per method; `parts` are those of DROCULO; `schedules` makes numbers of Table 1's powers of T."""
 
 from droculo.algorithms.anytime import Anytime, Phase
 from droculo.algorithms.contract import (

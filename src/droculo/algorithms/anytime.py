@@ -1,7 +1,5 @@
 """Playing without knowing the horizon: an algorithm for T rounds, then a fresh one for 2 T, and so on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ the step, as for all methods here; sets whose affine hull is not all of R^d, wit
     p, s       state.offset, state.ray: GaugeDist of the leader
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -57,7 +55,7 @@ class DecBFTRL(EveryRound):
     precision: Vector  # 1/T
 
     @classmethod
-    def design(cls, setting: Setting, *, horizon: int, mixing_rate: float, scales: Scales | None = None) -> DecBFTRL:
+    def design(cls, setting: Setting, *, horizon: int, mixing_rate: float, scales: Scales | None = None) -> "DecBFTRL":
         """For any case whose gradients can be asked for anywhere, on a set that can separate.
 
         `mixing_rate`: |W - J|, the network's second largest singular value (`network.mixing_rate`).

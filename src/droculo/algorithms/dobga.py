@@ -6,8 +6,6 @@ its signal, the factor its beta), so that concave functions give decentralized o
 in eta = R/(G sqrt T), from the rule that Droculo follows too.
 """
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -35,7 +33,7 @@ class DOBGA(EveryRound):
     step_size: Vector
 
     @classmethod
-    def design(cls, setting: Setting, *, horizon: int, scales: Scales | None = None) -> DOBGA:
+    def design(cls, setting: Setting, *, horizon: int, scales: Scales | None = None) -> "DOBGA":
         """For any case whose gradients can be asked for anywhere, on a set that can project."""
         expect(setting, Setting, "setting", "Pass problem.setting.")
         T = whole_horizon(horizon)

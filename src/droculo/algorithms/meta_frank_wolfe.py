@@ -11,8 +11,6 @@ Reconstructed in both, since the texts were not at hand: the rule by which gradi
 the online maximizer (follow the perturbed leader). Ours: gamma < 1 is played the same way.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import equinox as eqx
@@ -106,7 +104,9 @@ class DMFW(_MetaFrankWolfe):
     """
 
     @classmethod
-    def design(cls, setting: Setting, *, horizon: int, inner: int | None = None, scales: Scales | None = None) -> DMFW:
+    def design(
+        cls, setting: Setting, *, horizon: int, inner: int | None = None, scales: Scales | None = None
+    ) -> "DMFW":
         """For monotone functions on a set with 0 (case A2). `inner`: K, by default the theorem's T^(3/2)."""
         needs_zero(setting, "DMFW")
         T = whole_horizon(horizon)
@@ -134,7 +134,7 @@ class MonoDMFW(_MetaFrankWolfe):
     @classmethod
     def design(
         cls, setting: Setting, *, horizon: int, block: int | None = None, scales: Scales | None = None
-    ) -> MonoDMFW:
+    ) -> "MonoDMFW":
         """For monotone functions on a set with 0 (case A2). `block`: K, by default the theorem's T^(3/5)."""
         needs_zero(setting, "Mono-DMFW")
         T = whole_horizon(horizon)

@@ -1,7 +1,5 @@
 """The parts that an agent of DROCULO is made of: draws, exchanges, step rules; the defaults, and what is refused."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Methods of the literature that are DROCULO with certain parts: presets, not other algorithms."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import equinox as eqx

@@ -1,7 +1,5 @@
 """What the methods of the literature that DROCULO is compared with have in common."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax
 from jax import Array

@@ -1,15 +1,12 @@
-"""Every power of T: from (T, theta) and the constants of a problem to block, slot, step, tolerance and delta."""
-
-from __future__ import annotations
+"""From (T, theta), the powers in Table 1 and the constants of a problem to block, slot, step, tolerance and delta."""
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from droculo.expect import expect
-from droculo.feedback import Feedback, FeedbackKind, Row, look_up
+from droculo.feedback import Feedback, look_up
 from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection
 from droculo.sets import Set
@@ -58,7 +55,7 @@ class Scales:
             )
 
     @classmethod
-    def theorem(cls) -> Scales:
+    def theorem(cls) -> "Scales":
         """The theorems' own constants.
 
         >>> Scales.theorem().step
@@ -123,28 +120,6 @@ class Schedule:
         return math.ceil(self.horizon / (self.block * self.slot))
 
 
-@dataclass(frozen=True)
-class _Powers:
-    """K = T^(1 - block theta), L = T^(slot theta), delta = r T^(-delta theta)."""
-
-    block: Fraction
-    slot: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-
-
-#: (the paper's algorithm, feedback) -> powers of T, from Theorems 2-6
-_POWERS: dict[tuple[int, FeedbackKind], _Powers] = {
-    (1, FeedbackKind.FULL_INFORMATION): _Powers(Fraction(1)),
-    (1, FeedbackKind.SEMI_BANDIT): _Powers(Fraction(1)),
-    # The smoothing costs delta T in regret; T^(-theta/2) keeps that below the first-order rate T^(1 - theta/2).
-    (1, FeedbackKind.TWO_POINT): _Powers(Fraction(1), delta=Fraction(1, 2)),
-    (2, FeedbackKind.BANDIT): _Powers(Fraction(1), delta=Fraction(1, 4)),
-    (3, FeedbackKind.SEMI_BANDIT): _Powers(Fraction(3, 2), slot=Fraction(1, 2)),
-    (4, FeedbackKind.ZEROTH_ORDER): _Powers(Fraction(1), delta=Fraction(1, 4)),
-    (5, FeedbackKind.BANDIT): _Powers(Fraction(5, 4), slot=Fraction(1, 4), delta=Fraction(1, 4)),
-}
-
-
 def schedule(
     setting: Setting,
     feedback: Feedback,
@@ -163,12 +138,11 @@ def schedule(
     row = look_up(setting.linearization, feedback, theta)
     T = whole_horizon(horizon)
     scales = scales or Scales()
-    powers = _POWERS[row.algorithm, feedback.kind]
-    L = max(1, min(T, round(scales.slot * T ** (float(powers.slot) * theta))))
-    K = max(1, min(T // L, round(scales.block * T ** (1 - float(powers.block) * theta))))
+    L = max(1, min(T, round(scales.slot * T ** (float(row.slot) * theta))))
+    K = max(1, min(T // L, round(scales.block * T ** (1 - float(row.block) * theta))))
     delta = 0.0
     if feedback.order == 0:
-        delta = scales.delta * float(setting.set.inner_radius) * T ** (-float(powers.delta) * theta)
+        delta = scales.delta * float(setting.set.inner_radius) * T ** (-float(row.delta) * theta)
     G, R, slots = answer_bound(setting, feedback, delta), float(setting.set.radius), T / L
     eta = scales.step_for(feedback, setting.linearization, theta, oracle) * R / (G * math.sqrt(K * slots))
     eps = scales.tolerance_for(oracle, setting.set) * R**2 * K / slots
@@ -195,8 +169,3 @@ def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:
     if feedback.kind.values == 2:
         return k * (float(setting.bounds.lipschitz) + float(setting.bounds.value_noise) / delta)
     return k / delta * float(setting.bounds.value)
-
-
-def slot_power(row: Row, feedback: Feedback) -> Fraction:
-    """L grows like T^(this theta)."""
-    return _POWERS[row.algorithm, feedback.kind].slot

@@ -1,7 +1,5 @@
 """The feedback models: a signal, and whether its query points must be played."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import equinox as eqx
@@ -36,7 +34,7 @@ class FeedbackKind(StrEnum):
         return self in (FeedbackKind.SEMI_BANDIT, FeedbackKind.BANDIT)
 
     @classmethod
-    def of(cls, values: int, *, played: bool) -> FeedbackKind:
+    def of(cls, values: int, *, played: bool) -> "FeedbackKind":
         """The kind with queries of this many values (0: a gradient), played or not."""
         found = [kind for kind in cls if (kind.values, kind.played) == (values, played)]
         if not found:

@@ -1,7 +1,5 @@
 """An upper bound on alpha-regret that needs no optimum, for any played sequence, and what it says of the optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,7 +50,7 @@ class Certificate(NamedTuple):
     times: NDArray[np.int64]  # (k,): the numbers of rounds. Empty for a sample
     curve: Numbers  # (..., k, agents): what was certified then; its last row is the bound
 
-    def frame(self) -> pandas.DataFrame:
+    def frame(self) -> "pandas.DataFrame":
         """The curve as a DataFrame: one row for each seed (by its place), time and agent."""
         return curve_frame("certified", self.curve, self.times, self.agents)
 

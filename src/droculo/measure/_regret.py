@@ -1,7 +1,5 @@
 """Regret, exactly as the paper defines it, over time, against a comparator that says what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -56,7 +54,7 @@ class Regret:
         """(..., agents): the reward as a share of the comparator's."""
         return self.rewards / self.comparator.total
 
-    def frame(self) -> pandas.DataFrame:
+    def frame(self) -> "pandas.DataFrame":
         """The curve as a DataFrame: one row for each seed (by its place), time and agent."""
         return curve_frame("regret", self.curve, self.times, self.agents)
 
@@ -65,7 +63,7 @@ class Regret:
         return curve_plot("alpha-regret a round", self.curve, self.times, ax)
 
 
-def curve_frame(name: str, curve: Numbers, times: Times, agents: NDArray[np.int64]) -> pandas.DataFrame:
+def curve_frame(name: str, curve: Numbers, times: Times, agents: NDArray[np.int64]) -> "pandas.DataFrame":
     """(..., times, agents) in long form."""
     curves = curve.reshape(-1, *curve.shape[-2:])
     return tidy_frame({name: curves}, {"seed": np.arange(len(curves)), "round": times, "agent": agents})

@@ -1,7 +1,5 @@
 """The best fixed point in hindsight where no formula gives it: searched for, and bounded from above."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import equinox as eqx

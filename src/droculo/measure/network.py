@@ -1,7 +1,5 @@
 """Disagreement between agents, and the number of infeasible points."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp

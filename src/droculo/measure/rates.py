@@ -1,7 +1,5 @@
 """Growth exponents: the slope of log y against log T, with an interval."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measuring a few agents, rounds and functions of very many, with the error that this makes."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The check of an algorithm: it is feasible, causal, local, repeatable, and reports the costs that it has."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from operator import attrgetter
@@ -23,9 +21,8 @@ from droculo.problems import Problem
 from droculo.problems.wrapper import Wrapper
 from droculo.sets import Set
 from droculo.simulator import simulate
-from droculo.testing.counting import CallCounter, Calls, counting
+from droculo.testing.counting import CallCounter, Calls, Traffic, Watched, counting
 from droculo.testing.points import all_inside, kinds
-from droculo.testing.watching import Traffic, Watched
 
 #: Seeds that are played together, so that agents are projected in chunks, as long as actions stay below this many numbers.
 SEEDS, NUMBERS = 16, 1 << 24

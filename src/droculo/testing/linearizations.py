@@ -1,7 +1,5 @@
 """The check of a linearization: it keeps its promise on functions of its class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import jax

@@ -1,7 +1,5 @@
 """The check of a network: `check_network`, for custom networks and for those of droculo."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """Lemma 1, word for word."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import equinox as eqx
@@ -78,7 +76,7 @@ class _Projector:
         )
         return out, np.asarray(bound)
 
-    def capped(self) -> _Projector:
+    def capped(self) -> "_Projector":
         """With a small cap where the oracle has one: an eps below rounding may need the lemma's 10^18 calls."""
         limit = {"limit": 200} if hasattr(self.oracle, "limit") else {}
         return dataclasses.replace(self, oracle=dataclasses.replace(self.oracle, **limit))

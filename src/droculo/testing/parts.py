@@ -1,7 +1,5 @@
 """Checks of the parts of DROCULO: draws, step rules and exchanges keep the contracts that its guarantees rest on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax
@@ -124,7 +122,7 @@ def check_exchange(
         assert spread[1] <= 0.5 * spread[0], f"{rounds} exchanges left disagreement {spread[1]:.3g} of {spread[0]:.3g}."
 
 
-def _exchanged(exchange: Exchange, ports: _GossipPorts, y: Array, more: Array, state: Any) -> Mixed:
+def _exchanged(exchange: Exchange, ports: "_GossipPorts", y: Array, more: Array, state: Any) -> Mixed:
     """What comes out of an exchange of all agents."""
     return jax.vmap(lambda *own: exchange.mix(ports, own[0], *own), axis_name=AXIS)(y, more, state)
 

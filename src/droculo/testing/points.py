@@ -1,7 +1,5 @@
 """What the checks share: random points of a set, kinds of numbers, an assertion, and members passed on by a wrapper."""
 
-from __future__ import annotations
-
 from operator import attrgetter
 from typing import Any
 

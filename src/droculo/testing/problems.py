@@ -1,7 +1,5 @@
 """The check of a problem: it is what it declares."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import equinox as eqx

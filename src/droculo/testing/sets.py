@@ -1,7 +1,5 @@
 """`check_set`: does a set keep its contract? Its oracle and every fact that it states are tested."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

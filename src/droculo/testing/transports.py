@@ -1,7 +1,5 @@
 """The check of a transport: `check_transport`, called by every process of a small network at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
