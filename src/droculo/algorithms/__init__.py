@@ -1,4 +1,4 @@
-"""One file per method; `parts` are those of DROCULO; `schedules` makes numbers of Table 1's powers of T."""
+"""DROCULO, its `parts`, and its rivals; `schedules` makes numbers of Table 1's powers of T."""
 
 from droculo.algorithms.anytime import Anytime, Phase
 from droculo.algorithms.contract import (
@@ -13,8 +13,6 @@ from droculo.algorithms.contract import (
     message_size,
     numbers,
 )
-from droculo.algorithms.dec_bftrl import DecBFTRL
-from droculo.algorithms.dobga import DOBGA
 from droculo.algorithms.droculo import Droculo, DroculoState
 from droculo.algorithms.meta_frank_wolfe import DMFW, MonoDMFW
 from droculo.algorithms.parts import (
@@ -30,6 +28,7 @@ from droculo.algorithms.parts import (
     StepRule,
 )
 from droculo.algorithms.presets import dpobga, published
+from droculo.algorithms.rivals import DOBGA, DecBFTRL
 from droculo.algorithms.schedules import Scales, Schedule, schedule
 
 __all__ = ["Algorithm", "Answers", "Keys", "OracleCalls", "Ports", "Slot", "SlotPlay"]

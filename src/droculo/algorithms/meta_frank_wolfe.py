@@ -12,6 +12,7 @@ the online maximizer (follow the perturbed leader). Ours: gamma < 1 is played th
 """
 
 from abc import abstractmethod
+from typing import Self
 
 import equinox as eqx
 import jax
@@ -66,8 +67,7 @@ class _MetaFrankWolfe(Rival):
 
     def update(self, ports: Ports, state: Leaders, total: Array, keys: Keys) -> tuple[Leaders, OracleCalls]:
         """Feed d^1 .. d^K to the maximizers, and walk the path of the next block: 2 K exchanges, K calls of the LOO."""
-        inner = self.inner
-        steps = jnp.arange(inner)
+        inner, steps = self.inner, jnp.arange(self.inner)
         nothing = jnp.zeros(self.domain.dim, state.path.dtype)
 
         def track(carry: tuple[Array, Array], step: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array], Array]:
@@ -104,9 +104,7 @@ class DMFW(_MetaFrankWolfe):
     """
 
     @classmethod
-    def design(
-        cls, setting: Setting, *, horizon: int, inner: int | None = None, scales: Scales | None = None
-    ) -> "DMFW":
+    def design(cls, setting: Setting, *, horizon: int, inner: int | None = None, scales: Scales | None = None) -> Self:
         """For monotone functions on a set with 0 (case A2). `inner`: K, by default the theorem's T^(3/2)."""
         needs_zero(setting, "DMFW")
         T = whole_horizon(horizon)
@@ -132,9 +130,7 @@ class MonoDMFW(_MetaFrankWolfe):
     """
 
     @classmethod
-    def design(
-        cls, setting: Setting, *, horizon: int, block: int | None = None, scales: Scales | None = None
-    ) -> "MonoDMFW":
+    def design(cls, setting: Setting, *, horizon: int, block: int | None = None, scales: Scales | None = None) -> Self:
         """For monotone functions on a set with 0 (case A2). `block`: K, by default the theorem's T^(3/5)."""
         needs_zero(setting, "Mono-DMFW")
         T = whole_horizon(horizon)
@@ -146,20 +142,16 @@ class MonoDMFW(_MetaFrankWolfe):
         return cls(setting.set, T, _perturbation(setting, T / K, scales), rho, block=K)
 
     def play(self, ports: Ports, state: Leaders, slot: Slot) -> tuple[Array, SlotPlay]:
-        for_order = jax.random.split(slot.keys.fold_in(slot.block_start).own)[0]
-        k = _rank(for_order, slot.index, self.block)
+        # The place of this slot in a random order of the block: the rank of its own number among all.
+        numbers = jax.random.uniform(jax.random.split(slot.keys.fold_in(slot.block_start).own)[0], (self.block,))
+        mine, places = numbers[slot.index], jnp.arange(self.block)
+        k = jnp.sum((numbers < mine) | ((numbers == mine) & (places < slot.index)))
         played = SlotPlay(state.path[-1:], slot.start[None], state.path[k][None])
-        alone = (jnp.arange(self.block) == k)[:, None]
+        alone = (places == k)[:, None]
         return jnp.where(alone, ports.ask(played, 1).asked[0], 0), played
 
     def noise_key(self, keys: Keys) -> Array:
         return jax.random.split(keys.own)[1]
-
-
-def _rank(key: Array, q: Array, length: int) -> Array:
-    """The place of q in a random order of 0 .. length - 1: the rank of its own number among all."""
-    numbers = jax.random.uniform(key, (length,))
-    return jnp.sum((numbers < numbers[q]) | ((numbers == numbers[q]) & (jnp.arange(length) < q)))
 
 
 def _perturbation(setting: Setting, feeds: float, scales: Scales | None) -> Vector:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from droculo.engine import History
 from droculo.linearizations import Linearization
 from droculo.measure._regret import curve_frame, curve_plot, curve_times, network_reward
-from droculo.measure.network import off_the_set
+from droculo.measure.network import count_outside
 from droculo.measure.sampling import Sample, draw
 from droculo.precision import double
 from droculo.problems import Problem
@@ -67,8 +67,8 @@ def certificate(
 
     Costs N^2 gradients (times `nodes`) a round, and one LOO call for each agent at the end. With a `sample` it costs
     what that names, and `bound` is an estimate: `error` is its standard error, and since the maximum of an estimate is on
-    average above that of the mean, it errs upwards in the mean. The bracket of the optimum is then left open. To certify another method, pass `History.of(actions,
-    decisions)` with decisions of your choice in K: any points give a valid bound.
+    average above that of the mean, it errs upwards in the mean. The bracket of the optimum is then left open. To certify
+    another method, pass `History.of(actions, decisions)` with decisions of your choice in K: any points give a valid bound.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=3, dim=5, budget=2, seed=0)
@@ -83,8 +83,7 @@ def certificate(
     if nodes < 1:
         raise ValueError(f"the quadrature needs at least one node; got {nodes}.")
     drawn = draw(problem, plays, sample, "a certificate", each=1 if problem.linearization.trivial else nodes)
-    outside = off_the_set(problem.set, plays.decisions)
-    if outside:
+    if problem.set.has_fast_contains and (outside := count_outside(problem.set, plays.decisions)):
         raise ValueError(
             f"{outside} of the decisions lie outside the set, and the bound holds for points of K alone. Pass "
             "History.of(actions, decisions) with decisions in K."

@@ -99,9 +99,9 @@ def draw(problem: Problem, plays: History, sample: Sample | None, what: str, *, 
                 f"{what} adds up all {T} rounds, and {recorded} were recorded. Run with record=Record(every=1), or pass "
                 "sample=measure.Sample(...) to estimate it from those."
             )
-        if float(N) ** 2 * T * each > MOST_EVALUATIONS:
+        if (needed := float(N) ** 2 * T * each) > MOST_EVALUATIONS:
             raise ValueError(
-                f"{what} of {N} agents over {T} rounds takes {float(N) ** 2 * T * each:.1e} evaluations of f. Pass "
+                f"{what} of {N} agents over {T} rounds takes {needed:.1e} evaluations of f. Pass "
                 "sample=measure.Sample(agents=16, functions=64, rounds=256), which reports its error."
             )
         everyone = np.arange(N)

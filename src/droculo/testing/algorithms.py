@@ -41,9 +41,11 @@ def check_algorithm(
     """
     _check_types(algorithm)
     runs = _Runs(problem, algorithm, network, key)
-    base = runs.play()
+    base, again = runs.play(), runs.play()
     _check_feasible(problem.set, algorithm.horizon, base)
-    _check_repeatable(runs, base)
+    assert np.array_equal(base.actions, again.actions), "the same key gave another run."
+    for name, cost in base.ledger.counts.items():
+        assert np.array_equal(cost, again.ledger.counts[name]), f"the same key gave other {name}."
     _check_causal(runs, base)
     _check_relabelling(runs, base, np.random.default_rng(seed).permutation(network.n_agents))
     _check_identical(runs)
@@ -122,13 +124,6 @@ def _check_feasible(set_: Set, horizon: int, run: Trajectory) -> None:
         for what, points in (("action", run.actions), ("decision", run.decisions), ("query", run.queries)):
             inside = all_inside(set_, points.reshape(-1, set_.dim).astype(np.float64), 1e-9)
             assert inside, f"some {what} is outside the set."
-
-
-def _check_repeatable(runs: _Runs, base: Trajectory) -> None:
-    again = runs.play()
-    assert np.array_equal(base.actions, again.actions), "the same key gave another run."
-    for name, cost in base.ledger.counts.items():
-        assert np.array_equal(cost, again.ledger.counts[name]), f"the same key gave other {name}."
 
 
 def _check_causal(runs: _Runs, base: Trajectory) -> None:

@@ -102,12 +102,7 @@ class CountingSet(Set):
 def counting(tree: Any) -> tuple[Any, CallCounter]:
     """`tree` (a set, an algorithm, a problem, ...) with every set in it counting its calls, and their common counter.
 
-    The copy computes the same values and can be compiled, batched and looped over like the original. An algorithm
-    whose bill is checked:
-
-        counted, counter = counting(algorithm)
-        state, bill = jax.jit(counted.update)(ports, state, total)
-        assert counter.take().loo_calls == int(bill.loo_calls.sum())
+    The copy computes the same values and can be compiled, batched and looped over like the original.
 
     >>> from droculo import sets
     >>> simplex, counter = counting(sets.Simplex(3))
@@ -175,16 +170,13 @@ class _WatchedPorts:
     def ask(self, played: SlotPlay, order: int) -> Answers:
         algorithm, slot = self.watched, self.slot
         assert slot is not None, "update() must not call ports.ask()."
-        assert order == algorithm.feedback.order, (
-            f"the algorithm asks questions of order {order}, and its feedback is of order {algorithm.feedback.order}."
-        )
-        expected = (slot.length, algorithm.domain.dim)
-        assert played.actions.shape == expected, (
-            f"a slot has one action for each round, an array of shape {expected}; got {played.actions.shape}."
-        )
-        assert played.earned is None or played.earned.shape == (slot.length,), (
-            f"`earned` names the rounds of the slot's {slot.length} actions; got shape {played.earned.shape}."
-        )
+        right = algorithm.feedback.order
+        assert order == right, f"the algorithm asks questions of order {order}, and its feedback is of order {right}."
+        shape, expected = played.actions.shape, (slot.length, algorithm.domain.dim)
+        assert shape == expected, f"a slot has one action for each round, an array of shape {expected}; got {shape}."
+        shape = (slot.length,) if played.earned is None else played.earned.shape
+        message = f"`earned` names the rounds of the slot's {slot.length} actions; got shape {shape}."
+        assert shape == (slot.length,), message
         number = played.rounds - slot.start
         # True; it depends on points and rounds, and so is reported for every agent and every slot of a batch.
         asked = jnp.all(jnp.isfinite(played.points), axis=-1) | (number == number)

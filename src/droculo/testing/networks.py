@@ -54,14 +54,8 @@ def check_network(network: Network, *, exchanges: int = 20, seed: int = 0) -> No
     _check_precision(network, key)
 
 
-@jax.jit
-def _exchange(network: Network, values: Array, exchange: int | Array, up: Array) -> tuple[Array, Array]:
-    return network.mix(values, exchange, up), network.messages(exchange, up)
-
-
-@jax.jit
-def _up(network: Network, key: Array, exchange: int | Array) -> Array:
-    return network.links_up(key, exchange)
+_exchange = jax.jit(lambda network, values, k, up: (network.mix(values, k, up), network.messages(k, up)))
+_up = jax.jit(lambda network, key, exchange: network.links_up(key, exchange))
 
 
 def _check_up(network: Network, key: Array, exchange: int) -> Array:
@@ -145,7 +139,7 @@ def _mix_until(network: Network, key: Array, x: Array, goal: Array) -> Array:
 def _check_convergence(network: Network, key: Array, rng: np.random.Generator) -> None:
     x = rng.normal(size=network.n_agents)
     goal = SMALL * _disagreement(x) + 1e-12
-    left = float(np.linalg.norm(np.asarray(_mix_until(network, key, jnp.asarray(x), jnp.asarray(goal))) - x.mean()))
+    left = float(np.linalg.norm(_mix_until(network, key, jnp.asarray(x), jnp.asarray(goal)) - x.mean()))
     message = f"mixing again and again must lead to the average; after {PATIENCE} exchanges they disagree by {left}."
     need(left <= 1.01 * goal, message)
 

@@ -76,11 +76,6 @@ class _Projector:
         )
         return out, np.asarray(bound)
 
-    def capped(self) -> "_Projector":
-        """With a small cap where the oracle has one: an eps below rounding may need the lemma's 10^18 calls."""
-        limit = {"limit": 200} if hasattr(self.oracle, "limit") else {}
-        return dataclasses.replace(self, oracle=dataclasses.replace(self.oracle, **limit))
-
 
 def _check_lemma(set_: Set, out: Projection, bound: Vector, x0: Vector, y0: Vector, z: Vector, eps: float) -> None:
     R = float(set_.radius)
@@ -101,7 +96,10 @@ def _check_lemma(set_: Set, out: Projection, bound: Vector, x0: Vector, y0: Vect
 
 def _check_returns(project: _Projector, set_: Set, x0: Vector, y0: Vector) -> None:
     R = float(set_.radius)
-    tiny, _ = project.capped()(x0, y0, 1e-18 * R**2)
+    # With a small cap where the oracle has one: an eps below rounding may need the lemma's 10^18 calls.
+    cap = {"limit": 200} if hasattr(project.oracle, "limit") else {}
+    capped = dataclasses.replace(project, oracle=dataclasses.replace(project.oracle, **cap))
+    tiny, _ = capped(x0, y0, 1e-18 * R**2)
     assert all_inside(set_, np.asarray(tiny.x), 1e-8 * max(1, R)), "with an eps below rounding, x left K."
     odd = np.where(np.arange(len(x0))[:, None] % 2 == 0, x0 + 2 * R, np.nan)
     converged = np.asarray(project(x0, odd, 1e-2 * R**2)[0].converged)

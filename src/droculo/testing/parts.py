@@ -35,7 +35,10 @@ def check_draws(draws: Draws, /, *, signal: Signal | None = None, dim: int = 5, 
 
         for index in (0, 1, block - 1):
             found = jax.vmap(draw, (0, None))(jax.random.split(jax.random.key(seed), DRAWS), index)
-            _check_uniform(np.asarray(found.u), f"u in slot {index}")
+            u = np.sort(found.u)
+            assert 0 <= u[0] <= u[-1] <= 1, f"u in slot {index} must lie in [0, 1]."
+            gap = np.max(np.abs(u - (np.arange(DRAWS) + 0.5) / DRAWS))
+            assert gap <= 2 / np.sqrt(DRAWS), f"u in slot {index} is not uniform: its distribution is off by {gap:.3f}."
             when = np.bincount(np.asarray(found.when), minlength=slot)
             assert len(when) == slot, f"the query round of slot {index} must lie in 0..{slot - 1}."
             worst = np.max(np.abs(when / DRAWS - 1 / slot))
@@ -50,12 +53,6 @@ def check_draws(draws: Draws, /, *, signal: Signal | None = None, dim: int = 5, 
 def _slot(key: Array, index: int, block: int, length: int) -> Slot:
     start = jnp.asarray(3 * block * length)
     return Slot(start + index * length, start, jnp.asarray(index), jnp.asarray(block), Keys(key, key), length, length)
-
-
-def _check_uniform(u: np.ndarray, what: str) -> None:
-    assert np.all((u >= 0) & (u <= 1)), f"{what} must lie in [0, 1]."
-    gap = np.max(np.abs(np.sort(u) - (np.arange(len(u)) + 0.5) / len(u)))
-    assert gap <= 2 / np.sqrt(len(u)), f"{what} is not uniform: its distribution is off by {gap:.3f}."
 
 
 def _check_directions(v: np.ndarray, signal: Signal, index: int) -> None:
