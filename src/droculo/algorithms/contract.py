@@ -126,8 +126,7 @@ class Algorithm(eqx.Module):
 
     @abstractmethod
     def update(self, ports: Ports, state: State, total: Share, keys: Keys) -> tuple[State, OracleCalls]:
-        """End the block: talk to the neighbours and move, given the sum of the block's shares. `keys` are new in every
-        block."""
+        """End the block: talk to the neighbours and move, given the sum of its shares. `keys` are new in every block."""
 
     def credible(self, tree: Any, index: int | Array = 0) -> bool | Array:
         """True if a neighbour that follows the same algorithm can have sent `tree`, finite numbers, in exchange `index` of

@@ -11,8 +11,7 @@ Reconstructed in both, since the texts were not at hand: the rule by which gradi
 the online maximizer (follow the perturbed leader). Ours: gamma < 1 is played the same way.
 """
 
-from abc import abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -42,6 +41,8 @@ class _MetaFrankWolfe(Rival):
 
     width: Vector  # of the perturbations
     rho: Vector  # (K,)
+    #: True if the slots of a block are in random order, for which half of a key is kept
+    shuffles: ClassVar[bool] = False
 
     @property
     def inner(self) -> int:
@@ -61,10 +62,6 @@ class _MetaFrankWolfe(Rival):
     def decision(self, state: Leaders) -> Array:
         return state.path[-1]
 
-    @abstractmethod
-    def noise_key(self, keys: Keys) -> Array:
-        """The key of a block's perturbations."""
-
     def update(self, ports: Ports, state: Leaders, total: Array, keys: Keys) -> tuple[Leaders, OracleCalls]:
         """Feed d^1 .. d^K to the maximizers, and walk the path of the next block: 2 K exchanges, K calls of the LOO."""
         inner, steps = self.inner, jnp.arange(self.inner)
@@ -79,7 +76,8 @@ class _MetaFrankWolfe(Rival):
 
         _, feeds = jax.lax.scan(track, (nothing, nothing), (steps, jnp.asarray(self.rho), total))
         totals = state.totals + feeds
-        noise = jnp.asarray(self.width) * jax.random.uniform(self.noise_key(keys), totals.shape, totals.dtype)
+        key = jax.random.split(keys.own)[1] if self.shuffles else keys.own
+        noise = jnp.asarray(self.width) * jax.random.uniform(key, totals.shape, totals.dtype)
 
         def walk(x: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
             k, leader = step
@@ -116,9 +114,6 @@ class DMFW(_MetaFrankWolfe):
         played = SlotPlay(state.path[-1:], jnp.broadcast_to(slot.start, (self.inner,)), state.path[:-1])
         return ports.ask(played, 1).asked, played
 
-    def noise_key(self, keys: Keys) -> Array:
-        return keys.own
-
 
 class MonoDMFW(_MetaFrankWolfe):
     """One agent of Mono-DMFW. Make it with `MonoDMFW.design`.
@@ -128,6 +123,8 @@ class MonoDMFW(_MetaFrankWolfe):
     >>> MonoDMFW.design(problem.setting, horizon=1024).block
     64
     """
+
+    shuffles: ClassVar[bool] = True
 
     @classmethod
     def design(cls, setting: Setting, *, horizon: int, block: int | None = None, scales: Scales | None = None) -> Self:
@@ -149,9 +146,6 @@ class MonoDMFW(_MetaFrankWolfe):
         played = SlotPlay(state.path[-1:], slot.start[None], state.path[k][None])
         alone = (places == k)[:, None]
         return jnp.where(alone, ports.ask(played, 1).asked[0], 0), played
-
-    def noise_key(self, keys: Keys) -> Array:
-        return jax.random.split(keys.own)[1]
 
 
 def _perturbation(setting: Setting, feeds: float, scales: Scales | None) -> Vector:

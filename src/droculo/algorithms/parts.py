@@ -173,8 +173,7 @@ class StepRule(eqx.Module):
 
     @abstractmethod
     def step(self, signal: Array, own: Array, mixed: Array, heard: Any, state: Any) -> tuple[Array, Any]:
-        """The step size for this block's signal, and the new state. `own` is the agent's y before the exchange, `mixed` the
-        weighted average of its neighbourhood."""
+        """The step size for this block's signal, and the new state. `own` and `mixed`: y before and after the exchange."""
 
 
 class FixedStep(StepRule):

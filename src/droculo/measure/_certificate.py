@@ -62,13 +62,13 @@ class Certificate(NamedTuple):
 def certificate(
     problem: Problem, plays: History, *, nodes: int = 12, sample: Sample | None = None, at: Sequence[int] | None = None
 ) -> Certificate:
-    """Certify a run whose every round was recorded. `nodes`: of the quadrature over the linearization's Z. `at`: the times
-    of the curve, by default the end alone.
+    """Certify a run whose every round was recorded, with a curve at the times `at`, by default the end alone.
 
-    Costs N^2 gradients (times `nodes`) a round, and one LOO call for each agent at the end. With a `sample` it costs
-    what that names, and `bound` is an estimate: `error` is its standard error, and since the maximum of an estimate is on
-    average above that of the mean, it errs upwards in the mean. The bracket of the optimum is then left open. To certify
-    another method, pass `History.of(actions, decisions)` with decisions of your choice in K: any points give a valid bound.
+    `nodes`: of the quadrature over the linearization's Z. Costs N^2 gradients (times `nodes`) a round, and one LOO call for
+    each agent at the end. With a `sample` it costs what that names, and `bound` is an estimate with standard error `error`;
+    it errs upwards in the mean, since the maximum of an estimate is on average above that of the mean, and the bracket of
+    the optimum is left open. To certify another method, pass `History.of(actions, decisions)`: any decisions in K give a
+    valid bound.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=3, dim=5, budget=2, seed=0)
@@ -94,10 +94,9 @@ def certificate(
     found = []
     with double():
         where = drawn.where(plays)
-        places = jnp.asarray(np.searchsorted(times, np.asarray(plays.rounds)[drawn.rounds] + 1))
         for actions, decisions in zip(plays.actions.reshape(shape), plays.decisions.reshape(shape), strict=True):
             whole = (*where, drawn.of(actions), drawn.of(decisions))
-            found.append(_one_run(problem, linearization, whole, places, len(times), nodes, sample is not None))
+            found.append(_one_run(problem, linearization, whole, jnp.asarray(times), nodes, sample is not None))
     scale = plays.horizon / len(drawn.rounds)
     *sums, details = zip(*found, strict=True)
     linear, gaps, earned, low = (scale * np.stack([np.asarray(part) for part in column]) for column in sums)
@@ -117,18 +116,13 @@ def certificate(
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def _one_run(
-    problem: Problem,
-    linearization: Linearization,
-    whole: tuple[Array, ...],
-    places: Array,
-    times: int,
-    nodes: int,
-    in_detail: bool,
+    problem: Problem, linearization: Linearization, whole: tuple[Array, ...], times: Array, nodes: int, in_detail: bool
 ) -> tuple:
     """From rounds, functions, actions and decisions, of every agent: max <S, u> - sum <g, x> and the correction, at all
-    `times`, of which `places` says the next one for every round; its reward. The best fixed point among a few.
-    And, in detail, every (round, function, agent)'s part of the bound, of which a sample's error is made."""
+    `times`; its reward. The best fixed point among a few. And, in detail, every (round, function, agent)'s part of the
+    bound, of which a sample's error is made."""
     rounds, functions, actions, _ = whole
+    places = jnp.searchsorted(times, rounds + 1)
 
     def of_function(t: Array, j: Array, action: Array, x: Array) -> tuple[Array, ...]:
         g = linearization.signal(lambda w: problem.gradient(j, t, w), x, nodes)
@@ -151,7 +145,7 @@ def _one_run(
         then = jax.tree.map(lambda kept, sum: kept.at[place].set(sum), then, total[:3])
         return (total, then), None
 
-    empty = jax.tree.map(lambda a: jnp.zeros((times, *a.shape), a.dtype), nothing[:3])
+    empty = jax.tree.map(lambda a: jnp.zeros((len(times), *a.shape), a.dtype), nothing[:3])
     ((_, _, _, earned), (S, inner, gaps)), _ = jax.lax.scan(add, (nothing, empty), (places, whole))
     corners = jax.vmap(jax.vmap(problem.set.argmax))(S)
     linear = jnp.sum(S * corners, axis=-1) - inner

@@ -92,8 +92,7 @@ class _Runs:
         problem = _ChangedFrom(self.problem, np.asarray(self.algorithm.horizon if since is None else since))
         options = {"key": self.keys, "record": Record(queries=True), **options}
         run = simulate(problem, self.algorithm, network or self.network, progress=False, **options)
-        _check_oracle_calls(self.calls.take(), run)
-        _check_traffic(self.traffic.take(), run, self.algorithm)
+        _check_ledger(self.calls.take(), self.traffic.take(), run, self.algorithm)
         return run
 
     @property
@@ -129,11 +128,11 @@ def _check_feasible(set_: Set, horizon: int, run: Trajectory) -> None:
 def _check_causal(runs: _Runs, base: Trajectory) -> None:
     horizon, length = runs.algorithm.horizon, runs.algorithm.block * runs.algorithm.slot
     for since in sorted({0, horizon // 3, horizon // 2, (3 * horizon) // 4}):
-        changed = runs.play(since)
-        assert np.array_equal(base.actions[:, : since + 1], changed.actions[:, : since + 1]), (
+        given, changed = base.actions, runs.play(since).actions
+        assert np.array_equal(given[:, : since + 1], changed[:, : since + 1]), (
             f"changing f from round {since} on changed an action up to round {since}: the future leaks into the past."
         )
-        assert since > 0 or horizon <= length or not np.array_equal(base.actions, changed.actions), (
+        assert since > 0 or horizon <= length or not np.array_equal(given, changed), (
             "changing every function changed no action: nothing is learned. Check with a longer horizon or longer steps."
         )
 
@@ -159,10 +158,9 @@ def _check_identical(runs: _Runs) -> None:
 
 def _check_types(algorithm: Algorithm) -> None:
     def block(state: Any) -> Any:
-        keys = Keys(jax.random.key(0), jax.random.key(1))
-        slot = algorithm.slot_at(jnp.zeros((), int), algorithm.slot, keys)
-        share, _ = algorithm.play(SilentPorts(), state, slot)
-        return algorithm.update(SilentPorts(), state, share, keys)[0]
+        keys, ports = Keys(jax.random.key(0), jax.random.key(1)), SilentPorts()
+        share, _ = algorithm.play(ports, state, algorithm.slot_at(jnp.zeros((), int), algorithm.slot, keys))
+        return algorithm.update(ports, state, share, keys)[0]
 
     with double():
         before = jax.eval_shape(algorithm.init)
@@ -170,16 +168,13 @@ def _check_types(algorithm: Algorithm) -> None:
     assert kinds(before) == kinds(after), "an update changes the state's types."
 
 
-def _check_oracle_calls(calls: Calls, run: Trajectory) -> None:
-    """In a batched loop finished agents ask for zero directions, which do not count, but go on separating."""
+def _check_ledger(calls: Calls, traffic: Traffic, run: Trajectory, algorithm: Algorithm) -> None:
+    # In a batched loop finished agents ask for zero directions, which do not count, but go on separating.
     alone = run.actions.shape[0] * run.actions.shape[2] == 1
     for name, made in calls._asdict().items():
         reported, what = int(run.ledger.counts[name].sum()), LABELS[name]
         right = reported == made or (name == "separations" and reported < made and not alone)
         assert right, f"the algorithm reports {reported} {what} and made {made}."
-
-
-def _check_traffic(traffic: Traffic, run: Trajectory, algorithm: Algorithm) -> None:
     made, not_credible, questions, outside, not_played = traffic
     declared = int(run.ledger.exchanges.sum())
     assert made == declared, (

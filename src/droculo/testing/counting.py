@@ -28,8 +28,7 @@ class Calls(NamedTuple):
 class CallCounter:
     """The calls that are reported to it, by kind: `Calls`, or another named tuple of whole numbers.
 
-    Compared by identity, so that compiled code can hold it. `take()` waits for what is still running, returns the calls since
-    it was last asked, and starts again at zero.
+    Compared by identity, so that compiled code can hold it.
     """
 
     def __init__(self, kinds: type[Any] = Calls) -> None:
@@ -38,7 +37,7 @@ class CallCounter:
         self._made = np.zeros(len(kinds._fields), np.int64)
 
     def take(self) -> Any:
-        """The calls made since the last `take()`."""
+        """The calls made since the last `take()`; waits for what is still running."""
         jax.effects_barrier()  # type: ignore[no-untyped-call]
         with self._lock:
             made, self._made = self._made, np.zeros_like(self._made)

@@ -162,8 +162,7 @@ def _check_precision(network: Network, key: Array) -> None:
         values = np.zeros((network.n_agents, 2), dtype)
         return jax.eval_shape(lambda v: network.mix(v, 0, network.links_up(key, 0)), values).dtype
 
-    got = mixed_as(np.float32)
-    need(got == np.float32, f"mix must keep float32 values in float32; it gave {got}.")
+    need((got := mixed_as(np.float32)) == np.float32, f"mix must keep float32 values in float32; it gave {got}.")
     up = np.asarray(_up(network, key, 0))
     with double():
         for dtype in (np.float32, np.float64):

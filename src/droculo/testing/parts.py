@@ -97,9 +97,8 @@ def check_exchange(
 ) -> None:
     """Raise an AssertionError, in a full sentence, for the first promise that is broken.
 
-    The network average of y stays what it was, and so does that of what the step rule adds; disagreement shrinks over
-    `rounds` exchanges; each makes one call of `ports.mix` with what `message` declares; what is sent is credible; and the
-    state keeps its types.
+    The network averages of y and of what the step rule adds stay what they were; disagreement shrinks over `rounds`
+    exchanges; each calls `ports.mix` once, with what `message` declares and is credible; and the state keeps its types.
     """
     network = network or from_graph(ring(6))
     with double():

@@ -37,7 +37,8 @@ def in_single(tree: Any) -> Any:
 
 def kinds(tree: Any) -> list[tuple[tuple[int, ...], str]]:
     """The shapes and types of all leaves."""
-    return [(jnp.shape(leaf), jnp.result_type(leaf).name) for leaf in jax.tree.leaves(tree)]
+    leaves = jax.tree.leaves(tree)
+    return [(jnp.shape(leaf), str(getattr(leaf, "dtype", None) or jnp.result_type(leaf))) for leaf in leaves]
 
 
 def need(holds: Any, message: str) -> None:

@@ -24,9 +24,8 @@ DRAWS = 2000
 def check_set(set_: Set, /, *, reference: Reference | None = None, samples: int = 20, seed: int = 0) -> None:
     """Raise an AssertionError, in a full sentence, for the first part of the contract that `set_` breaks.
 
-    `reference(c)` is the optimal value max <c, x> over the set, found in another way (by an LP, say). Facts
-    that the set does not know are skipped, as are a projection and a separation oracle that it does not have.
-    `samples` is the number of random directions.
+    `reference(c)` is the optimal value max <c, x> over the set, found in another way (by an LP, say); `samples` the number
+    of random directions. Facts, projections and separation oracles that the set does not have are skipped.
     """
     with double():
         check = _Check(set_, np.random.default_rng(seed), samples)
@@ -99,9 +98,8 @@ class _Check:
 
     def inside(self, x: Vector, what: str, tolerance: float = 1e-8) -> None:
         margin = tolerance * self.size
-        assert self.contains(x, margin), (
-            f"{what} is not in the set: contains({np.asarray(x).tolist()}) is False with tolerance {margin}."
-        )
+        found = f"contains({np.asarray(x).tolist()}) is False with tolerance {margin}"
+        assert self.contains(x, margin), f"{what} is not in the set: {found}."
 
     def oracle(self, reference: Reference | None) -> None:
         """Shapes, precision, membership and optimality, for one direction at a time and for many at once; ties."""

@@ -15,9 +15,8 @@ EVERY = 3
 def check_transport(transport: Transport, *, exchanges: int = 12, large: int = 20_000) -> None:
     """Raise an AssertionError that says which part of the contract of `Transport` does not hold, and close the transport.
 
-    Every process of the network calls it with its own transport, all at about the same time: threads, ranks of a job, or
-    programs on several hosts. What travels is known at both ends, so each checks for itself. `large`: numbers in the
-    largest message.
+    Every process of the network (threads, ranks of a job, or programs on several hosts) calls it with its own transport,
+    all at about the same time, and checks for itself: what travels is known at both ends. `large`: most numbers in a message.
     """
     me, neighbours = transport.me, transport.neighbours
     first = transport.meet(0, EVERY)
