@@ -50,9 +50,8 @@ class Scales:
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"the scale of {name} must be positive and finite; got {value}.")
         if self.delta >= 1:
-            raise ValueError(
-                f"the scale of delta must be below 1, so that delta < r for every horizon; got {self.delta}."
-            )
+            message = f"the scale of delta must be below 1, so that delta < r for every horizon; got {self.delta}."
+            raise ValueError(message)
 
     @classmethod
     def theorem(cls) -> "Scales":

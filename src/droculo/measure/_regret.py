@@ -174,9 +174,8 @@ def curve_times(horizon: int, at: Sequence[int] | None) -> Times:
     given = np.geomspace(1, horizon, 32).round() if at is None else np.asarray(at)
     times = np.unique(given.astype(np.int64))
     if times.size == 0 or np.any(given != given.astype(np.int64)) or times[0] < 1 or times[-1] > horizon:
-        raise ValueError(
-            f"the times of a curve are whole numbers between 1 and the horizon {horizon}; got {given.tolist()}."
-        )
+        message = f"the times of a curve are whole numbers between 1 and the horizon {horizon}; got {given.tolist()}."
+        raise ValueError(message)
     return np.unique(np.append(times, horizon))
 
 

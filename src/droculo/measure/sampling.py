@@ -80,9 +80,8 @@ def check_agents(problem: Problem, agents: NDArray[np.int64]) -> None:
     if len(agents) == 0:
         raise ValueError("there must be at least one agent.")
     if problem.agents is not None and not (agents.min() >= 0 and agents.max() < problem.agents):
-        raise ValueError(
-            f"the problem is posed for agents 0 to {problem.agents - 1}; got agents {agents.min()} to {agents.max()}."
-        )
+        got = f"got agents {agents.min()} to {agents.max()}"
+        raise ValueError(f"the problem is posed for agents 0 to {problem.agents - 1}; {got}.")
 
 
 def draw(problem: Problem, plays: History, sample: Sample | None, what: str, *, each: int = 1) -> Drawn:
@@ -107,9 +106,8 @@ def draw(problem: Problem, plays: History, sample: Sample | None, what: str, *, 
         everyone = np.arange(N)
         return Drawn(everyone, np.arange(recorded), np.broadcast_to(everyone, (recorded, N)), T, N)
     if recorded < 2:
-        raise ValueError(
-            f"a sample needs two recorded rounds or more; got {recorded}. Run with record=Record(every=...)."
-        )
+        message = f"a sample needs two recorded rounds or more; got {recorded}. Run with record=Record(every=...)."
+        raise ValueError(message)
     if recorded < T:
         warnings.warn(
             f"{what} is estimated from {recorded} of {T} rounds that were recorded at even distances. The error is right "

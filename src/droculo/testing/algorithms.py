@@ -129,9 +129,10 @@ def _check_causal(runs: _Runs, base: Trajectory) -> None:
     horizon, length = runs.algorithm.horizon, runs.algorithm.block * runs.algorithm.slot
     for since in sorted({0, horizon // 3, horizon // 2, (3 * horizon) // 4}):
         given, changed = base.actions, runs.play(since).actions
-        assert np.array_equal(given[:, : since + 1], changed[:, : since + 1]), (
+        message = (
             f"changing f from round {since} on changed an action up to round {since}: the future leaks into the past."
         )
+        assert np.array_equal(given[:, : since + 1], changed[:, : since + 1]), message
         assert since > 0 or horizon <= length or not np.array_equal(given, changed), (
             "changing every function changed no action: nothing is learned. Check with a longer horizon or longer steps."
         )
@@ -177,9 +178,8 @@ def _check_ledger(calls: Calls, traffic: Traffic, run: Trajectory, algorithm: Al
         assert right, f"the algorithm reports {reported} {what} and made {made}."
     made, not_credible, questions, outside, not_played = traffic
     declared = int(run.ledger.exchanges.sum())
-    assert made == declared, (
-        f"the algorithm declares {algorithm.exchanges} exchanges an update, {declared} in all, and made {made}."
-    )
+    said = f"{algorithm.exchanges} exchanges an update, {declared} in all"
+    assert made == declared, f"the algorithm declares {said}, and made {made}."
     assert not_credible == 0, (
         f"in {not_credible} of {declared} exchanges the algorithm sent what it would not believe of a neighbour (credible)."
     )

@@ -94,7 +94,10 @@ def _check_mean(linearization: Linearization, f: Callable, x: jax.Array, density
     points, weights = np.polynomial.legendre.leggauss(60)
     z = (points + 1) / 2
     mass = weights / 2 * np.array([density(float(v)) for v in z])
-    slopes = (jax.grad(f)(linearization.query(x, jnp.asarray(v))) for v in z)
-    estimates = np.stack([np.asarray(linearization.pull(x, v, slope)) for v, slope in zip(z, slopes, strict=True)])
+
+    def estimate(z: jax.Array) -> jax.Array:
+        return linearization.pull(x, z, jax.grad(f)(linearization.query(x, z)))
+
     g = np.asarray(linearization.signal(jax.grad(f), x))
+    estimates = np.asarray(jax.vmap(estimate)(jnp.asarray(z)))
     np.testing.assert_allclose(mass @ estimates, g, rtol=1e-5, atol=1e-7, err_msg=f"E[estimate] is not g for {name}")

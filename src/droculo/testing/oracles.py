@@ -85,9 +85,8 @@ def _check_lemma(set_: Set, out: Projection, bound: Vector, x0: Vector, y0: Vect
     assert np.all(np.linalg.norm(y, axis=1) <= R * (1 + 1e-9)), "y is outside the ball of radius R."
     assert np.all(near <= 3 * eps * (1 + 1e-9)), f"|x - y|^2 = {near.max():g} exceeds 3 eps = {3 * eps:g}."
     after, before = (np.linalg.norm(each[:, None] - z[None], axis=2) for each in (y, y0))
-    assert np.all(after <= before + 1e-9 * max(1, R)), (
-        f"y is farther from some z in K than y0 was, by {np.max(after - before):g}: it was pulled past a point of K."
-    )
+    farther = f"y is farther from some z in K than y0 was, by {np.max(after - before):g}"
+    assert np.all(after <= before + 1e-9 * max(1, R)), f"{farther}: it was pulled past a point of K."
     calls = np.asarray(out.calls)
     assert np.all(calls <= bound), f"{calls.max()} LOO calls, more than Lemma 1's bound."
     assert np.all(np.asarray(out.converged)), "the contract holds, but the oracle says that it stopped early."

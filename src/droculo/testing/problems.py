@@ -1,6 +1,6 @@
 """The check of a problem: it is what it declares."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -13,6 +13,9 @@ from droculo.problems import Problem
 from droculo.sets.geometry import Vector
 from droculo.testing.points import all_inside, random_points
 
+#: values and gradients at one point for each of some agents and rounds
+Ask = Callable[[Vector], tuple[Vector, Vector]]
+
 
 def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, seed: int = 0) -> None:
     """Raise an AssertionError, in a full sentence, for the first declaration that fails.
@@ -24,15 +27,19 @@ def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, 
     """
     rng = np.random.default_rng(seed)
     with double():
-        agents = rng.integers(0, problem.agents or 3, samples)
-        rounds = rng.integers(0, horizon, samples)
+        agents = jnp.asarray(rng.integers(0, problem.agents or 3, samples))
+        rounds = jnp.asarray(rng.integers(0, horizon, samples))
+
+        def ask(x: Vector) -> tuple[Vector, Vector]:
+            values, gradients = _both(problem, agents, rounds, jnp.asarray(x))
+            return np.asarray(values), np.asarray(gradients)
+
         x = random_points(problem.set, samples, rng)
-        ask = _Asked(problem, jnp.asarray(agents), jnp.asarray(rounds))
         other = x[rng.permutation(samples)]
-        _check_bounds(ask, x, other)
+        _check_bounds(problem, ask, x, other)
         if not problem.differentiable:
             return
-        _check_gradient(ask, x, other)
+        _check_gradient(problem, ask, x, other)
         case = problem.linearization.case
         if case == "concave":
             (at_x, slope), (at_y, _) = ask(x), ask(other)
@@ -40,7 +47,7 @@ def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, 
             below = np.all(excess <= 1e-9 * (1 + np.abs(at_x)))
             assert below, f"f is declared concave and lies {excess.max():g} above a tangent."
         elif case in ("A1", "A2", "A3", "A4"):
-            _check_up_concave(ask, x, rng, monotone=case in ("A1", "A2"))
+            _check_up_concave(problem, ask, x, rng, monotone=case in ("A1", "A2"))
         _check_comparator(problem, horizon, x)
 
 
@@ -51,24 +58,11 @@ def _both(problem: Problem, agents: Array, rounds: Array, x: Array) -> tuple[Arr
     return values, jax.vmap(problem.gradient)(agents, rounds, x) if problem.differentiable else jnp.zeros_like(x)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """Values and gradients of the functions of some agents in some rounds, at one point each."""
-
-    problem: Problem
-    agents: Array
-    rounds: Array
-
-    def __call__(self, x: Vector) -> tuple[Vector, Vector]:
-        values, gradients = _both(self.problem, self.agents, self.rounds, jnp.asarray(x))
-        return np.asarray(values), np.asarray(gradients)
-
-
-def _check_bounds(ask: _Asked, x: Vector, other: Vector) -> None:
+def _check_bounds(problem: Problem, ask: Ask, x: Vector, other: Vector) -> None:
     """Finite numbers within their bounds. For far pairs and near ones (far ones only of a black box):
     |f(x) - f(y)| <= M1 |x - y| and |grad f(x) - grad f(y)| <= L |x - y|."""
     values, gradients = ask(x)
-    smooth, bounds = ask.problem.differentiable, ask.problem.bounds
+    smooth, bounds = problem.differentiable, problem.bounds
     assert values.shape == (len(x),), f"f must return one number; got shape {values.shape[1:]}."
     finite = np.all(np.isfinite(values)) and np.all(np.isfinite(gradients))
     assert finite, f"f{' or its gradient' if smooth else ''} is not finite on K."
@@ -91,18 +85,18 @@ def _check_bounds(ask: _Asked, x: Vector, other: Vector) -> None:
             assert few, f"the declared {what} is {constant:g}, and {points} show {size:g}."
 
 
-def _check_gradient(ask: _Asked, x: Vector, other: Vector) -> None:
+def _check_gradient(problem: Problem, ask: Ask, x: Vector, other: Vector) -> None:
     """Central differences along segments of K, so that f is never asked outside of it."""
     middle, way, step = (x + other) / 2, other - x, 1e-5
     (up, _), (down, _), (_, gradients) = ask(middle + step * way), ask(middle - step * way), ask(middle)
     worst = np.max(np.abs((up - down) / (2 * step) - np.sum(gradients * way, axis=1)))
-    scale = 1 + np.abs(gradients).max() * float(ask.problem.set.radius)
+    scale = 1 + np.abs(gradients).max() * float(problem.set.radius)
     assert worst <= 1e-4 * scale, f"the gradient differs from central differences by {worst:g} along a segment of K."
 
 
-def _check_up_concave(ask: _Asked, x: Vector, rng: np.random.Generator, *, monotone: bool) -> None:
+def _check_up_concave(problem: Problem, ask: Ask, x: Vector, rng: np.random.Generator, *, monotone: bool) -> None:
     """gamma <grad f(y), y - x> <= f(y) - f(x) <= <grad f(x), y - x>/gamma for x <= y in the box [0, 1]^d, or K's own."""
-    linearization = ask.problem.linearization
+    linearization = problem.linearization
     alpha, beta = linearization.alpha, linearization.beta
     gamma = float(alpha / beta) if monotone and alpha is not None else 1.0
     box = np.maximum(1.0, x.max(axis=0))

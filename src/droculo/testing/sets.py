@@ -117,9 +117,8 @@ class _Check:
             assert norm <= self.radius * (1 + 1e-9), f"{stated} and its oracle returns a point of norm {norm}."
             value, best = float(c @ vertex), float(np.max(self.vertices @ c))
             slack = 1e-7 * self.size * max(1.0, float(np.linalg.norm(c)))
-            assert value >= best - slack, (
-                f"argmax is not a maximiser: it reaches {value} and another point of the set {best}, in {where}."
-            )
+            reached = f"it reaches {value} and another point of the set {best}, in {where}"
+            assert value >= best - slack, f"argmax is not a maximiser: {reached}."
             wanted = value if reference is None else float(reference(c))
             right = abs(value - wanted) <= slack
             assert right, f"argmax reaches {value} and the reference says {wanted}, in {where}."
@@ -203,9 +202,8 @@ class _Check:
         allowed = size * (100 * eps * size + max(1e-9, 100 * eps) * np.linalg.norm(away, axis=1))
         for point, answer, gain, most in zip(y.tolist(), near, gains, allowed, strict=True):
             self.inside(answer, f"project of {point}", tolerance=max(1e-8, 1000 * eps))
-            assert gain <= most, (
-                f"project does not find the nearest point p: max <y - p, z - p> is {gain}, and not 0, for y = {point}."
-            )
+            found = f"max <y - p, z - p> is {gain}, and not 0, for y = {point}"
+            assert gain <= most, f"project does not find the nearest point p: {found}."
         again = np.asarray(_asked(self.set, jnp.asarray(np.vstack([near, near[:1]]), dtype), names)["project"])[:-1]
         moved = float(np.max(np.linalg.norm(again - near, axis=1) / size))
         assert moved <= max(1e-8, 100 * eps), f"project moves a point of the set by {moved} of the radius."
@@ -240,9 +238,8 @@ class _Check:
         # Unit vectors: the squared error of either average is at most 1/DRAWS in expectation.
         mean = float(np.linalg.norm(draws.mean(axis=0)))
         second = float(np.linalg.norm(draws.T @ draws / DRAWS - projection / space.dimension))
-        assert max(mean, second) <= 5 / np.sqrt(DRAWS), (
-            f"the samples are not uniform on the sphere: their mean is off by {mean}, their second moment by {second}."
-        )
+        off = f"their mean is off by {mean}, their second moment by {second}"
+        assert max(mean, second) <= 5 / np.sqrt(DRAWS), f"the samples are not uniform on the sphere: {off}."
         return draws, projection
 
     def affine_dimension(self) -> int:
