@@ -100,7 +100,7 @@ class Mixed(NamedTuple):
 
 
 class Exchange(eqx.Module):
-    """What an agent sends to its neighbours at the end of a block, and what it makes of what they send.
+    """A gossip scheme. What an agent sends to its neighbours at the end of a block, and what it makes of what they send.
 
     The network average of y must not change by it, and one call of `ports.mix` is one exchange. A scheme with memory
     (of what was sent and heard before) keeps it in its state; drivers need not know.

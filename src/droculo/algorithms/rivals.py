@@ -1,22 +1,4 @@
-"""Methods of the literature that move in every round, after one exchange, and what all rivals of DROCULO share.
-
-**DOBGA**, decentralized online boosted gradient ascent (Zhang et al. 2023): one Euclidean projection in every round.
-Certain: x <- project(mix(x) + eta (1 - e^-gamma)/gamma grad f(Z x)), one exchange and one projection a round, regret
-T^(1/2) for monotone functions on a set with 0. Ours: the same step with any other linearization (the boosted gradient is
-its signal, the factor its beta), so that concave functions give decentralized online gradient ascent; and the constant
-in eta = R/(G sqrt T), from the rule that Droculo follows too.
-
-**Dec-BFTRL** (arXiv 2608.30271): follow the regularized leader behind a barrier, with a separation oracle and no LOO.
-Certain: one d-vector sent a round, O(log T) calls of the separation oracle, regret T^(1/2). Reconstructed: the constants
-nu = 1 and mu = (2 kappa G/R) sqrt(2 T (1 + 1/delta)), delta = 1 - |W - J|, kappa = R/r. Ours: mu is divided by the scale of
-the step, as for all methods here; sets whose affine hull is not all of R^d, within that hull.
-
-    paper      here
-    K, x0      domain, its center
-    r, R       inner_radius, reach (K - x0 lies in the ball of radius R)
-    theta, u   state.slope, state.leader
-    p, s       state.offset, state.ray: GaugeDist of the leader
-"""
+"""Methods of the literature that move in every round, after one exchange, and what all rivals of DROCULO share."""
 
 from typing import Any, NamedTuple, Self
 
@@ -73,7 +55,12 @@ class EveryRound(Rival):
 
 
 class DOBGA(EveryRound):
-    """One agent of DOBGA. Make it with `DOBGA.design`.
+    """DOBGA, decentralized online boosted gradient ascent (Zhang et al. 2023): one Euclidean projection in every round.
+
+    Certain: x <- project(mix(x) + eta (1 - e^-gamma)/gamma grad f(Z x)), one exchange and one projection a round, regret
+    T^(1/2) for monotone functions on a set with 0. Ours: the same step with any other linearization (the boosted gradient
+    is its signal, the factor its beta), so that concave functions give decentralized online gradient ascent; and the
+    constant in eta = R/(G sqrt T), from the rule that Droculo follows too. Make one agent with `DOBGA.design`.
 
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -117,7 +104,18 @@ class BFTRLState(eqx.Module):
 
 
 class DecBFTRL(EveryRound):
-    """One agent of Dec-BFTRL. Make it with `DecBFTRL.design`.
+    """Dec-BFTRL (arXiv 2608.30271): follow the regularized leader behind a barrier, with a separation oracle and no LOO.
+
+    Certain: one d-vector sent a round, O(log T) calls of the separation oracle, regret T^(1/2). Reconstructed: the
+    constants nu = 1 and mu = (2 kappa G/R) sqrt(2 T (1 + 1/delta)), delta = 1 - |W - J|, kappa = R/r. Ours: mu is divided
+    by the scale of the step, as for all methods here; sets whose affine hull is not all of R^d, within that hull. Make one
+    agent with `DecBFTRL.design`.
+
+        paper      here
+        K, x0      domain, its center
+        r, R       inner_radius, reach (K - x0 lies in the ball of radius R)
+        theta, u   state.slope, state.leader
+        p, s       state.offset, state.ray: GaugeDist of the leader
 
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)

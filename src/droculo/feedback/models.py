@@ -11,7 +11,7 @@ from droculo.feedback.signals import Gradient, OnePoint, Signal, TwoPoint
 
 
 class FeedbackKind(StrEnum):
-    """What an agent may ask for, by the paper's name: the key of Table 1 and of the schedules.
+    """What an agent may ask for, by the paper's name: the key of Table 1.
 
     >>> FeedbackKind.BANDIT.values, FeedbackKind.BANDIT.played
     (1, True)
