@@ -31,7 +31,9 @@ def check_draws(draws: Draws, /, *, signal: Signal | None = None, dim: int = 5, 
         state = draws.init(dim, dtype)
 
         def draw(key: Array, index: int) -> Draw:
-            return draws.draw(signal, _slot(key, index, block, slot), dim, dtype, state)
+            start, place = jnp.asarray(3 * block * slot), jnp.asarray(index)
+            one = Slot(start + index * slot, start, place, jnp.asarray(block), Keys(key, key), slot, slot)
+            return draws.draw(signal, one, dim, dtype, state)
 
         for index in (0, 1, block - 1):
             found = jax.vmap(draw, (0, None))(jax.random.split(jax.random.key(seed), DRAWS), index)
@@ -48,11 +50,6 @@ def check_draws(draws: Draws, /, *, signal: Signal | None = None, dim: int = 5, 
         twice = [jax.tree.leaves(draw(key, 1)) for _ in range(2)]
         assert all(map(np.array_equal, *twice)), "the same slot must have the same draw."
         _check_same_types(state, draws.next(state, Keys(key, key)), "next()")
-
-
-def _slot(key: Array, index: int, block: int, length: int) -> Slot:
-    start = jnp.asarray(3 * block * length)
-    return Slot(start + index * length, start, jnp.asarray(index), jnp.asarray(block), Keys(key, key), length, length)
 
 
 def _check_directions(v: np.ndarray, signal: Signal, index: int) -> None:

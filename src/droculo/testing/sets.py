@@ -98,8 +98,9 @@ class _Check:
 
     def inside(self, x: Vector, what: str, tolerance: float = 1e-8) -> None:
         margin = tolerance * self.size
-        found = f"contains({np.asarray(x).tolist()}) is False with tolerance {margin}"
-        assert self.contains(x, margin), f"{what} is not in the set: {found}."
+        assert self.contains(x, margin), (
+            f"{what} is not in the set: contains({np.asarray(x).tolist()}) is False with tolerance {margin}."
+        )
 
     def oracle(self, reference: Reference | None) -> None:
         """Shapes, precision, membership and optimality, for one direction at a time and for many at once; ties."""

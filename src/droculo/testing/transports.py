@@ -30,10 +30,8 @@ def check_transport(transport: Transport, *, exchanges: int = 12, large: int = 2
         sent = {q: _said(me, q, number, rows, dtype) for q in using}
         heard = transport.exchange(number, sent, dict.fromkeys(using, (rows, 2)))
         frames, size = frames + len(sent), size + sum(each.nbytes for each in sent.values())
-        message = (
-            f"exchange {number} must hear from processes {using} when nothing fails; it heard from {sorted(heard)}."
-        )
-        need(set(heard) == set(using), message)
+        message = f"processes {using} when nothing fails; it heard from {sorted(heard)}."
+        need(set(heard) == set(using), f"exchange {number} must hear from {message}")
         for q, found in heard.items():
             wanted = _said(q, me, number, rows, dtype)
             need(found.dtype == wanted.dtype, f"exchange {number} must keep the kind of numbers; got {found.dtype}.")
