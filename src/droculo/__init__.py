@@ -17,24 +17,8 @@ from droculo.simulator import Checkpoint, simulate
 
 __version__ = "0.1.0"  # the only place: the package takes it from here
 
-__all__ = [
-    "Anytime",
-    "Checkpoint",
-    "Droculo",
-    "History",
-    "Record",
-    "Scales",
-    "Trajectory",
-    "feedback",
-    "keep_compiled",
-    "linearizations",
-    "measure",
-    "networks",
-    "oracles",
-    "problems",
-    "sets",
-    "simulate",
-]
+__all__ = ["Anytime", "Checkpoint", "Droculo", "History", "Record", "Scales", "Trajectory", "keep_compiled", "simulate"]
+__all__ += ["feedback", "linearizations", "measure", "networks", "oracles", "problems", "sets"]
 
 if TYPE_CHECKING:
     from droculo import algorithms as algorithms

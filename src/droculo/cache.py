@@ -1,7 +1,5 @@
 """Compiled programs kept on disk, for the next start."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path

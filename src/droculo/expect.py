@@ -1,7 +1,5 @@
 """Refusing the wrong kind of thing, or saying what is missing, in a full sentence."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

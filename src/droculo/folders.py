@@ -1,7 +1,5 @@
 """Where droculo keeps files of its own."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

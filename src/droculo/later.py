@@ -3,8 +3,6 @@
 SciPy does this by itself: write `import scipy` and `scipy.optimize.linprog(...)`.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

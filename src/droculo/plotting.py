@@ -1,7 +1,5 @@
 """One-line plots: a few curves with a range around each, on axes of Matplotlib."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

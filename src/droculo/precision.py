@@ -1,7 +1,5 @@
 """Numbers: droculo works in double precision without touching a user's global JAX configuration."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 
 import jax

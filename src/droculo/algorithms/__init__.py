@@ -1,4 +1,4 @@
-"""One file per method; `draws`, `steps` and `exchange` are parts of DROCULO; `schedules` holds every power of T."""
+"""DROCULO, its `parts`, and its rivals; `schedules` makes numbers of Table 1's powers of T."""
 
 from droculo.algorithms.anytime import Anytime, Phase
 from droculo.algorithms.contract import (
@@ -13,48 +13,27 @@ from droculo.algorithms.contract import (
     message_size,
     numbers,
 )
-from droculo.algorithms.dec_bftrl import DecBFTRL
-from droculo.algorithms.dobga import DOBGA
-from droculo.algorithms.draws import Draw, Draws, EvenDraws, IndependentDraws
 from droculo.algorithms.droculo import Droculo, DroculoState
-from droculo.algorithms.exchange import Exchange, Mixed, SendXY, SendY
 from droculo.algorithms.meta_frank_wolfe import DMFW, MonoDMFW
+from droculo.algorithms.parts import (
+    Draw,
+    Draws,
+    EvenDraws,
+    Exchange,
+    FixedStep,
+    IndependentDraws,
+    Mixed,
+    SendXY,
+    SendY,
+    StepRule,
+)
 from droculo.algorithms.presets import dpobga, published
+from droculo.algorithms.rivals import DOBGA, DecBFTRL
 from droculo.algorithms.schedules import Scales, Schedule, schedule
-from droculo.algorithms.steps import FixedStep, StepRule
 
-__all__ = [
-    "DMFW",
-    "DOBGA",
-    "Algorithm",
-    "Answers",
-    "Anytime",
-    "DecBFTRL",
-    "Draw",
-    "Draws",
-    "Droculo",
-    "DroculoState",
-    "EvenDraws",
-    "Exchange",
-    "FixedStep",
-    "IndependentDraws",
-    "Keys",
-    "Mixed",
-    "MonoDMFW",
-    "OracleCalls",
-    "Phase",
-    "Ports",
-    "Scales",
-    "Schedule",
-    "SendXY",
-    "SendY",
-    "Slot",
-    "SlotPlay",
-    "StepRule",
-    "dpobga",
-    "message_bytes",
-    "message_size",
-    "numbers",
-    "published",
-    "schedule",
-]
+__all__ = ["Algorithm", "Answers", "Keys", "OracleCalls", "Ports", "Slot", "SlotPlay"]
+__all__ += ["message_bytes", "message_size", "numbers"]
+__all__ += ["Draw", "Draws", "EvenDraws", "FixedStep", "IndependentDraws", "StepRule"]
+__all__ += ["Exchange", "Mixed", "SendXY", "SendY"]
+__all__ += ["DMFW", "DOBGA", "Anytime", "DecBFTRL", "Droculo", "DroculoState", "MonoDMFW", "Phase"]
+__all__ += ["Scales", "Schedule", "dpobga", "published", "schedule"]

@@ -1,7 +1,5 @@
 """Playing without knowing the horizon: an algorithm for T rounds, then a fresh one for 2 T, and so on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -55,9 +53,8 @@ class Anytime:
             algorithm = self.design(length)
             expect(algorithm, Algorithm, "what design returns", "It makes one agent, for example with Droculo.design.")
             if algorithm.horizon != length:
-                raise ValueError(
-                    f"design({length}) returned an algorithm for {algorithm.horizon} rounds: pass its argument on as horizon=."
-                )
+                what = f"an algorithm for {algorithm.horizon} rounds"
+                raise ValueError(f"design({length}) returned {what}: pass its argument on as horizon=.")
             found.append(Phase(start, min(length, rounds - start), algorithm))
             start, length = start + length, 2 * length
         return found

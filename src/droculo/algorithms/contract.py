@@ -126,8 +126,7 @@ class Algorithm(eqx.Module):
 
     @abstractmethod
     def update(self, ports: Ports, state: State, total: Share, keys: Keys) -> tuple[State, OracleCalls]:
-        """End the block: talk to the neighbours and move, given the sum of the block's shares. `keys` are new in every
-        block."""
+        """End the block: talk to the neighbours and move, given the sum of its shares. `keys` are new in every block."""
 
     def credible(self, tree: Any, index: int | Array = 0) -> bool | Array:
         """True if a neighbour that follows the same algorithm can have sent `tree`, finite numbers, in exchange `index` of
@@ -153,8 +152,5 @@ def message_size(algorithm: Algorithm) -> int:
 
 def message_bytes(algorithm: Algorithm, dtype: Any = np.float64) -> int:
     """How many bytes one message has: `dtype` is the precision of the run, which float64 stands for in a message."""
-
-    def itemsize(leaf: jax.ShapeDtypeStruct) -> int:
-        return np.dtype(dtype if leaf.dtype == np.float64 else leaf.dtype).itemsize
-
-    return sum(leaf.size * itemsize(leaf) for leaf in jax.tree.leaves(algorithm.message))
+    leaves = jax.tree.leaves(algorithm.message)
+    return sum(leaf.size * np.dtype(dtype if leaf.dtype == np.float64 else leaf.dtype).itemsize for leaf in leaves)

@@ -11,8 +11,6 @@ two values) and whether query points must be played.
     x, y-tilde     state.x, state.y
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import equinox as eqx
@@ -21,11 +19,8 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay
-from droculo.algorithms.draws import Draws
-from droculo.algorithms.exchange import Exchange
-from droculo.algorithms.parts import parts_of
+from droculo.algorithms.parts import Draws, Exchange, StepRule, parts_of
 from droculo.algorithms.schedules import Scales, Schedule, schedule
-from droculo.algorithms.steps import StepRule
 from droculo.feedback import Feedback, SlotSums, ValueStats
 from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection, batching
@@ -74,7 +69,7 @@ class Droculo(Algorithm):
         cls, setting: Setting, feedback: Feedback, *, horizon: int, theta: float, scales: Scales | None = None,
         oracle: InfeasibleProjection | None = None, draws: Draws | None = None, exchange: Exchange | None = None,
         steps: StepRule | None = None, start: ArrayLike | None = None,
-    ) -> Droculo:  # fmt: skip
+    ) -> "Droculo":  # fmt: skip
         """The algorithm for a problem's setting and a feedback model, with the theorems' schedule.
 
         `theta` in [0, 1] (less for some feedbacks) trades regret against communication; `scales` multiplies the schedule.
@@ -87,7 +82,7 @@ class Droculo(Algorithm):
         return cls.from_schedule(setting, feedback, plan, **chosen)
 
     @classmethod
-    def from_schedule(cls, setting: Setting, feedback: Feedback, plan: Schedule, **chosen: Any) -> Droculo:
+    def from_schedule(cls, setting: Setting, feedback: Feedback, plan: Schedule, **chosen: Any) -> "Droculo":
         """The same with a schedule of your own; `chosen` are the parts that `design` takes."""
         return cls(**parts_of(setting, feedback, plan, **chosen))
 

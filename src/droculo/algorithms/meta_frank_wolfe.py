@@ -11,9 +11,7 @@ Reconstructed in both, since the texts were not at hand: the rule by which gradi
 the online maximizer (follow the perturbed leader). Ours: gamma < 1 is played the same way.
 """
 
-from __future__ import annotations
-
-from abc import abstractmethod
+from typing import ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -21,12 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, numbers
+from droculo.algorithms.contract import Keys, OracleCalls, Ports, Slot, SlotPlay
+from droculo.algorithms.rivals import Rival
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
-from droculo.feedback import Feedback, full_information
+from droculo.feedback import full_information
 from droculo.linearizations import Linearization, Setting
-from droculo.sets import Set
 from droculo.sets.geometry import Vector
 from droculo.sets.membership import is_near
 
@@ -38,12 +36,13 @@ class Leaders(eqx.Module):
     totals: Array  # (K, d)
 
 
-class _MetaFrankWolfe(Algorithm):
+class _MetaFrankWolfe(Rival):
     """What both methods share. A block's sum is the gradient of every inner step, (K, d)."""
 
-    domain: eqx.AbstractVar[Set]
-    width: eqx.AbstractVar[Vector]  # of the perturbations
-    rho: eqx.AbstractVar[Vector]  # (K,)
+    width: Vector  # of the perturbations
+    rho: Vector  # (K,)
+    #: True if the slots of a block are in random order, for which half of a key is kept
+    shuffles: ClassVar[bool] = False
 
     @property
     def inner(self) -> int:
@@ -51,16 +50,8 @@ class _MetaFrankWolfe(Algorithm):
         return int(self.rho.shape[0])
 
     @property
-    def feedback(self) -> Feedback:
-        return full_information()
-
-    @property
     def exchanges(self) -> int:
         return 2 * self.inner
-
-    @property
-    def message(self) -> jax.ShapeDtypeStruct:
-        return numbers(self.domain.dim)
 
     def init(self) -> Leaders:
         """Nothing is known: every v^k is the center, the same for all agents, so that no exchange is needed."""
@@ -71,14 +62,9 @@ class _MetaFrankWolfe(Algorithm):
     def decision(self, state: Leaders) -> Array:
         return state.path[-1]
 
-    @abstractmethod
-    def noise_key(self, keys: Keys) -> Array:
-        """The key of a block's perturbations."""
-
     def update(self, ports: Ports, state: Leaders, total: Array, keys: Keys) -> tuple[Leaders, OracleCalls]:
         """Feed d^1 .. d^K to the maximizers, and walk the path of the next block: 2 K exchanges, K calls of the LOO."""
-        inner = self.inner
-        steps = jnp.arange(inner)
+        inner, steps = self.inner, jnp.arange(self.inner)
         nothing = jnp.zeros(self.domain.dim, state.path.dtype)
 
         def track(carry: tuple[Array, Array], step: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array], Array]:
@@ -90,7 +76,8 @@ class _MetaFrankWolfe(Algorithm):
 
         _, feeds = jax.lax.scan(track, (nothing, nothing), (steps, jnp.asarray(self.rho), total))
         totals = state.totals + feeds
-        noise = jnp.asarray(self.width) * jax.random.uniform(self.noise_key(keys), totals.shape, totals.dtype)
+        key = jax.random.split(keys.own)[1] if self.shuffles else keys.own
+        noise = jnp.asarray(self.width) * jax.random.uniform(key, totals.shape, totals.dtype)
 
         def walk(x: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
             k, leader = step
@@ -114,28 +101,18 @@ class DMFW(_MetaFrankWolfe):
     128
     """
 
-    domain: Set
-    width: Vector
-    rho: Vector
-    horizon: int = eqx.field(static=True)
-    block: int = eqx.field(static=True, default=1)
-    slot: int = eqx.field(static=True, default=1)
-
     @classmethod
-    def design(cls, setting: Setting, *, horizon: int, inner: int | None = None, scales: Scales | None = None) -> DMFW:
+    def design(cls, setting: Setting, *, horizon: int, inner: int | None = None, scales: Scales | None = None) -> Self:
         """For monotone functions on a set with 0 (case A2). `inner`: K, by default the theorem's T^(3/2)."""
         needs_zero(setting, "DMFW")
         T = whole_horizon(horizon)
         K = round(T**1.5) if inner is None else _whole_number(inner, "inner, the number of inner steps a round,")
         rho = 2 / (np.arange(1, K + 1) + 3.0) ** (2 / 3)
-        return cls(setting.set, _perturbation(setting, T, scales), rho, T)
+        return cls(setting.set, T, _perturbation(setting, T, scales), rho)
 
     def play(self, ports: Ports, state: Leaders, slot: Slot) -> tuple[Array, SlotPlay]:
         played = SlotPlay(state.path[-1:], jnp.broadcast_to(slot.start, (self.inner,)), state.path[:-1])
         return ports.ask(played, 1).asked, played
-
-    def noise_key(self, keys: Keys) -> Array:
-        return keys.own
 
 
 class MonoDMFW(_MetaFrankWolfe):
@@ -147,17 +124,10 @@ class MonoDMFW(_MetaFrankWolfe):
     64
     """
 
-    domain: Set
-    width: Vector
-    rho: Vector
-    horizon: int = eqx.field(static=True)
-    block: int = eqx.field(static=True)
-    slot: int = eqx.field(static=True, default=1)
+    shuffles: ClassVar[bool] = True
 
     @classmethod
-    def design(
-        cls, setting: Setting, *, horizon: int, block: int | None = None, scales: Scales | None = None
-    ) -> MonoDMFW:
+    def design(cls, setting: Setting, *, horizon: int, block: int | None = None, scales: Scales | None = None) -> Self:
         """For monotone functions on a set with 0 (case A2). `block`: K, by default the theorem's T^(3/5)."""
         needs_zero(setting, "Mono-DMFW")
         T = whole_horizon(horizon)
@@ -166,33 +136,21 @@ class MonoDMFW(_MetaFrankWolfe):
             raise ValueError(f"Mono-DMFW needs blocks of 1 to T = {T} rounds; got block={block}.")
         k = np.arange(1, K + 1, dtype=np.float64)
         rho = np.where(k <= K / 2 + 1, 2 / (k + 3) ** (2 / 3), 1.5 / (K - k + 2) ** (2 / 3))
-        return cls(setting.set, _perturbation(setting, T / K, scales), rho, T, K)
+        return cls(setting.set, T, _perturbation(setting, T / K, scales), rho, block=K)
 
     def play(self, ports: Ports, state: Leaders, slot: Slot) -> tuple[Array, SlotPlay]:
-        for_order = jax.random.split(slot.keys.fold_in(slot.block_start).own)[0]
-        k = _rank(for_order, slot.index, self.block)
+        # The place of this slot in a random order of the block: the rank of its own number among all.
+        numbers = jax.random.uniform(jax.random.split(slot.keys.fold_in(slot.block_start).own)[0], (self.block,))
+        mine, places = numbers[slot.index], jnp.arange(self.block)
+        k = jnp.sum((numbers < mine) | ((numbers == mine) & (places < slot.index)))
         played = SlotPlay(state.path[-1:], slot.start[None], state.path[k][None])
-        gradient = ports.ask(played, 1).asked[0]
-        alone = (jnp.arange(self.block) == k)[:, None]
-        return jnp.where(alone, gradient, 0), played
-
-    def noise_key(self, keys: Keys) -> Array:
-        return jax.random.split(keys.own)[1]
-
-
-def _rank(key: Array, q: Array, length: int) -> Array:
-    """The place of q in a random order of 0 .. length - 1: the rank of its own number among all."""
-    numbers = jax.random.uniform(key, (length,))
-    mine = numbers[q]
-    earlier = (numbers < mine) | ((numbers == mine) & (jnp.arange(length) < q))
-    return jnp.sum(earlier)
+        alone = (places == k)[:, None]
+        return jnp.where(alone, ports.ask(played, 1).asked[0], 0), played
 
 
 def _perturbation(setting: Setting, feeds: float, scales: Scales | None) -> Vector:
     """The width of the perturbations: G sqrt(number of feeds), over the scale of the step: a longer step is a smaller
-    perturbation. (Our choice: Kalai and Vempala's, with its l1 diameter and l1 bound replaced by sqrt(d) times the
-    Euclidean ones, which cancel.)
-    """
+    perturbation. (Our choice: Kalai and Vempala's, with sqrt(d) times the Euclidean norms for its l1 ones; they cancel.)"""
     step = (scales or Scales()).step_for(full_information(), setting.linearization)
     return np.asarray(float(setting.bounds.gradient) * np.sqrt(feeds) / step)
 

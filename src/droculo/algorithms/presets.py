@@ -1,16 +1,13 @@
 """Methods of the literature that are DROCULO with certain parts: presets, not other algorithms."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import equinox as eqx
 from numpy.typing import ArrayLike
 
-from droculo.algorithms.draws import IndependentDraws
 from droculo.algorithms.droculo import Droculo
-from droculo.algorithms.exchange import SendXY
 from droculo.algorithms.meta_frank_wolfe import needs_zero
+from droculo.algorithms.parts import IndependentDraws, SendXY
 from droculo.algorithms.schedules import Scales
 from droculo.feedback import Feedback, OnePoint, full_information
 from droculo.linearizations import Setting

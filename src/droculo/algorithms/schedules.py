@@ -1,18 +1,17 @@
-"""Every power of T: from (T, theta) and the constants of a problem to block, slot, step, tolerance and delta."""
-
-from __future__ import annotations
+"""From (T, theta), the powers in Table 1 and the constants of a problem to block, slot, step, tolerance and delta."""
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from droculo.expect import expect
-from droculo.feedback import Feedback, FeedbackKind, Row, look_up
+from droculo.feedback import Feedback, look_up
 from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection
 from droculo.sets import Set
+
+Oracle = InfeasibleProjection | None
 
 
 @dataclass(frozen=True)
@@ -51,12 +50,11 @@ class Scales:
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"the scale of {name} must be positive and finite; got {value}.")
         if self.delta >= 1:
-            raise ValueError(
-                f"the scale of delta must be below 1, so that delta < r for every horizon; got {self.delta}."
-            )
+            message = f"the scale of delta must be below 1, so that delta < r for every horizon; got {self.delta}."
+            raise ValueError(message)
 
     @classmethod
-    def theorem(cls) -> Scales:
+    def theorem(cls) -> "Scales":
         """The theorems' own constants.
 
         >>> Scales.theorem().step
@@ -65,11 +63,7 @@ class Scales:
         return cls(step=1.0, tolerance=1.0)
 
     def step_for(
-        self,
-        feedback: Feedback,
-        linearization: Linearization,
-        theta: float = 1.0,
-        oracle: InfeasibleProjection | None = None,
+        self, feedback: Feedback, linearization: Linearization, theta: float = 1.0, oracle: Oracle = None
     ) -> float:
         """The scale of the step, by the default rule unless it was given; no oracle means the default one, or none at all.
 
@@ -89,7 +83,7 @@ class Scales:
             return {0: 3.0, 2: 30.0}[answers]
         return {0: 10.0, 2: 30.0}[answers] * (1.0 if linearization.bends else B)
 
-    def tolerance_for(self, oracle: InfeasibleProjection | None, domain: Set) -> float:
+    def tolerance_for(self, oracle: Oracle, domain: Set) -> float:
         """The scale of the tolerance, by the default rule unless it was given; no oracle means the default one."""
         if self.tolerance is not None:
             return self.tolerance
@@ -125,28 +119,6 @@ class Schedule:
         return math.ceil(self.horizon / (self.block * self.slot))
 
 
-@dataclass(frozen=True)
-class _Powers:
-    """K = T^(1 - block theta), L = T^(slot theta), delta = r T^(-delta theta)."""
-
-    block: Fraction
-    slot: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-
-
-#: (the paper's algorithm, feedback) -> powers of T, from Theorems 2-6
-_POWERS: dict[tuple[int, FeedbackKind], _Powers] = {
-    (1, FeedbackKind.FULL_INFORMATION): _Powers(Fraction(1)),
-    (1, FeedbackKind.SEMI_BANDIT): _Powers(Fraction(1)),
-    # The smoothing costs delta T in regret; T^(-theta/2) keeps that below the first-order rate T^(1 - theta/2).
-    (1, FeedbackKind.TWO_POINT): _Powers(Fraction(1), delta=Fraction(1, 2)),
-    (2, FeedbackKind.BANDIT): _Powers(Fraction(1), delta=Fraction(1, 4)),
-    (3, FeedbackKind.SEMI_BANDIT): _Powers(Fraction(3, 2), slot=Fraction(1, 2)),
-    (4, FeedbackKind.ZEROTH_ORDER): _Powers(Fraction(1), delta=Fraction(1, 4)),
-    (5, FeedbackKind.BANDIT): _Powers(Fraction(5, 4), slot=Fraction(1, 4), delta=Fraction(1, 4)),
-}
-
-
 def schedule(
     setting: Setting,
     feedback: Feedback,
@@ -154,12 +126,9 @@ def schedule(
     horizon: int,
     theta: float,
     scales: Scales | None = None,
-    oracle: InfeasibleProjection | None = None,
+    oracle: Oracle = None,
 ) -> Schedule:
-    """The theorems' choice: eta = R/(G sqrt(K T/L)) and eps = (K eta G)^2 = R^2 K L/T, in the problem's own units.
-
-    G is `answer_bound`.
-    """
+    """The theorems' choice: eta = R/(G sqrt(K T/L)) and eps = (K eta G)^2 = R^2 K L/T, with the G of `answer_bound`."""
     expect(setting, Setting, "setting", "Pass problem.setting.")
     expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
     expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.ActiveSet().")
@@ -168,23 +137,15 @@ def schedule(
     row = look_up(setting.linearization, feedback, theta)
     T = whole_horizon(horizon)
     scales = scales or Scales()
-    powers = _POWERS[row.algorithm, feedback.kind]
-    L = _whole(scales.slot * T ** (float(powers.slot) * theta), T)
-    K = _whole(scales.block * T ** (1 - float(powers.block) * theta), max(1, T // L))
+    L = max(1, min(T, round(scales.slot * T ** (float(row.slot) * theta))))
+    K = max(1, min(T // L, round(scales.block * T ** (1 - float(row.block) * theta))))
     delta = 0.0
     if feedback.order == 0:
-        delta = scales.delta * float(setting.set.inner_radius) * T ** (-float(powers.delta) * theta)
-    G = answer_bound(setting, feedback, delta)
-    R = float(setting.set.radius)
-    slots = T / L
-    return Schedule(
-        horizon=T,
-        block=K,
-        slot=L,
-        step_size=scales.step_for(feedback, setting.linearization, theta, oracle) * R / (G * math.sqrt(K * slots)),
-        tolerance=scales.tolerance_for(oracle, setting.set) * R**2 * K / slots,
-        delta=delta,
-    )
+        delta = scales.delta * float(setting.set.inner_radius) * T ** (-float(row.delta) * theta)
+    G, R, slots = answer_bound(setting, feedback, delta), float(setting.set.radius), T / L
+    eta = scales.step_for(feedback, setting.linearization, theta, oracle) * R / (G * math.sqrt(K * slots))
+    eps = scales.tolerance_for(oracle, setting.set) * R**2 * K / slots
+    return Schedule(horizon=T, block=K, slot=L, step_size=eta, tolerance=eps, delta=delta)
 
 
 def whole_horizon(horizon: int) -> int:
@@ -196,7 +157,7 @@ def whole_horizon(horizon: int) -> int:
 
 
 def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:
-    """How long the estimate of one slot can get: the gradient; (k/delta) B0 for one value; k M1 for two values, which
+    """G: how long the estimate of one slot can get: the gradient; (k/delta) B0 for one value; k M1 for two values, which
     are delta to either side, and k/delta times the noise of a value, if any.
 
     (With the control variate a value that can have either sign may count twice; this keeps the theorems' plain bound.)
@@ -207,12 +168,3 @@ def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:
     if feedback.kind.values == 2:
         return k * (float(setting.bounds.lipschitz) + float(setting.bounds.value_noise) / delta)
     return k / delta * float(setting.bounds.value)
-
-
-def slot_power(row: Row, feedback: Feedback) -> Fraction:
-    """L grows like T^(this theta)."""
-    return _POWERS[row.algorithm, feedback.kind].slot
-
-
-def _whole(length: float, at_most: int) -> int:
-    return max(1, min(at_most, round(length)))

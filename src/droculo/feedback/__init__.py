@@ -12,22 +12,6 @@ from droculo.feedback.models import (
 from droculo.feedback.signals import Gradient, OnePoint, Signal, SlotSums, TwoPoint, ValueStats
 from droculo.feedback.table import TABLE_1, Refusal, Row, look_up
 
-__all__ = [
-    "TABLE_1",
-    "Feedback",
-    "FeedbackKind",
-    "Gradient",
-    "OnePoint",
-    "Refusal",
-    "Row",
-    "Signal",
-    "SlotSums",
-    "TwoPoint",
-    "ValueStats",
-    "bandit",
-    "full_information",
-    "look_up",
-    "semi_bandit",
-    "two_point",
-    "zeroth_order",
-]
+__all__ = ["TABLE_1", "Feedback", "FeedbackKind", "Refusal", "Row", "look_up"]
+__all__ += ["Gradient", "OnePoint", "Signal", "SlotSums", "TwoPoint", "ValueStats"]
+__all__ += ["bandit", "full_information", "semi_bandit", "two_point", "zeroth_order"]

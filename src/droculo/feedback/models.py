@@ -1,7 +1,5 @@
 """The feedback models: a signal, and whether its query points must be played."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import equinox as eqx
@@ -13,7 +11,7 @@ from droculo.feedback.signals import Gradient, OnePoint, Signal, TwoPoint
 
 
 class FeedbackKind(StrEnum):
-    """What an agent may ask for, by the paper's name: the key of Table 1 and of the schedules.
+    """What an agent may ask for, by the paper's name: the key of Table 1.
 
     >>> FeedbackKind.BANDIT.values, FeedbackKind.BANDIT.played
     (1, True)
@@ -36,7 +34,7 @@ class FeedbackKind(StrEnum):
         return self in (FeedbackKind.SEMI_BANDIT, FeedbackKind.BANDIT)
 
     @classmethod
-    def of(cls, values: int, *, played: bool) -> FeedbackKind:
+    def of(cls, values: int, *, played: bool) -> "FeedbackKind":
         """The kind with queries of this many values (0: a gradient), played or not."""
         found = [kind for kind in cls if (kind.values, kind.played) == (values, played)]
         if not found:
@@ -66,9 +64,7 @@ class Feedback(eqx.Module):
     def actions(self, action: Array, points: Array, when: Array, length: int) -> Array:
         """The plays of a slot of `length` rounds: the action, and in round `when` the query if it must be played."""
         quiet = jnp.broadcast_to(action, (length, *action.shape))
-        if not self.kind.played:
-            return quiet
-        return jnp.where((jnp.arange(length) == when)[:, None], points[0], quiet)
+        return jnp.where((jnp.arange(length) == when)[:, None], points[0], quiet) if self.kind.played else quiet
 
 
 def full_information() -> Feedback:

@@ -1,5 +1,6 @@
 """How g may be estimated from what an oracle answers: a gradient, one value, or two values."""
 
+import dataclasses
 from abc import abstractmethod
 from typing import ClassVar
 
@@ -88,20 +89,19 @@ class Gradient(Signal):
 class _Perturbed(Signal):
     """Shared by the value signals: v uniform on the unit sphere of L0, at distance delta from w."""
 
-    subspace: eqx.AbstractVar[Subspace | None]
-    delta: eqx.AbstractVar[Vector]
+    subspace: Subspace | None = eqx.field(default=None, kw_only=True)
+    delta: Vector = eqx.field(default_factory=lambda: np.zeros(()), kw_only=True)
 
     def prepare(self, domain: Set, delta: float) -> "Signal":
-        return eqx.tree_at(
-            lambda s: (s.subspace, s.delta),
-            self,
-            (domain.subspace, np.asarray(delta, np.float64)),
-            is_leaf=lambda leaf: leaf is None,
-        )
+        return dataclasses.replace(self, subspace=domain.subspace, delta=np.asarray(delta, np.float64))
 
     def draw(self, key: Array, dim: int, dtype: np.dtype) -> Array:
+        return self._sphere.sample(key, dim)
+
+    @property
+    def _sphere(self) -> Subspace:
         assert self.subspace is not None, "call .prepare(set, delta) first"
-        return self.subspace.sample(key, dim)
+        return self.subspace
 
 
 class OnePoint(_Perturbed):
@@ -118,8 +118,6 @@ class OnePoint(_Perturbed):
     pairs: ClassVar[bool] = True
 
     control_variate: bool = eqx.field(static=True, default=True)
-    subspace: Subspace | None = None
-    delta: Vector = eqx.field(default_factory=lambda: np.zeros(()))
 
     def points(self, w: Array, v: Array) -> Array:
         return (w + self.delta * v)[None]
@@ -129,16 +127,14 @@ class OnePoint(_Perturbed):
         return SlotSums(share, jnp.where(alone, share, 0), v, answers[0], jnp.ones((), answers.dtype))
 
     def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
-        assert self.subspace is not None, "call .prepare(set, delta) first"
         seen = ValueStats(past.values + tally.values, past.count + tally.count)
         total = tally.estimate
         if self.control_variate:
             # sum_q (o_q - b_q) v_q with b_q = (S - o_q)/(n - 1), the mean of the other n - 1 values (0 if none). Pairs
             # have no part in sum_q v_q.
-            others = jnp.maximum(seen.count - 1, 1)
-            share = jnp.where(seen.count > 1, 1 / others, 0)
+            share = jnp.where(seen.count > 1, 1 / jnp.maximum(seen.count - 1, 1), 0)
             total = total + share * (tally.alone - seen.values * tally.directions)
-        return self.subspace.dimension / self.delta * total, seen
+        return self._sphere.dimension / self.delta * total, seen
 
 
 class TwoPoint(_Perturbed):
@@ -150,17 +146,12 @@ class TwoPoint(_Perturbed):
 
     values: ClassVar[int] = 2
 
-    subspace: Subspace | None = None
-    delta: Vector = eqx.field(default_factory=lambda: np.zeros(()))
-
     def points(self, w: Array, v: Array) -> Array:
         return jnp.stack([w + self.delta * v, w - self.delta * v])
 
     def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
-        difference = answers[0] - answers[1]
-        nothing = jnp.zeros((), answers.dtype)
-        return SlotSums(difference * v, difference * v, v, nothing, nothing)
+        share, nothing = (answers[0] - answers[1]) * v, jnp.zeros((), answers.dtype)
+        return SlotSums(share, share, v, nothing, nothing)
 
     def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
-        assert self.subspace is not None, "call .prepare(set, delta) first"
-        return self.subspace.dimension / (2 * self.delta) * tally.estimate, past
+        return self._sphere.dimension / (2 * self.delta) * tally.estimate, past

@@ -1,7 +1,5 @@
 """The paper's Table 1 as data: which case can be learned from which feedback, how fast, and why not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,17 +9,28 @@ from droculo.linearizations import Linearization
 
 @dataclass(frozen=True)
 class Row:
-    """A pair (case, feedback) that works.
+    """A pair (case, feedback) that works, and its powers of T, from Theorems 2 to 6.
 
     Regret grows like T^(1 - regret*theta), exchanges like T^theta, LOO calls like T^(2 theta), for theta in
-    [0, theta_max]. `slots` says whether query rounds are separate from action rounds (the paper's SFTT blocks).
+    [0, theta_max]. K = T^(1 - block*theta), L = T^(slot*theta), and delta = r T^(-delta*theta).
     """
 
     algorithm: int  # the paper's number
     source: str
     regret: Fraction
-    theta_max: Fraction
-    slots: bool = False
+    block: Fraction = Fraction(1)
+    slot: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+
+    @property
+    def slots(self) -> bool:
+        """True if query rounds are separate from action rounds (the paper's SFTT blocks)."""
+        return self.slot > 0
+
+    @property
+    def theta_max(self) -> Fraction:
+        """Beyond it, not even one slot would fit into a block."""
+        return 1 / self.block
 
     def regret_exponent(self, theta: float) -> float:
         return 1 - float(self.regret) * theta
@@ -34,46 +43,36 @@ class Refusal:
     reason: str
 
 
-_HALF, _QUARTER, _ONE = Fraction(1, 2), Fraction(1, 4), Fraction(1)
-_DIRECT = Row(1, "Theorem 2", _HALF, _ONE)
-_TWO_POINT = Row(1, "Theorem 2 by the remark on two-point estimates", _HALF, _ONE)
+_HALF, _QUARTER = Fraction(1, 2), Fraction(1, 4)
+_DIRECT = Row(1, "Theorem 2", _HALF)
+# The smoothing costs delta T in regret; T^(-theta/2) keeps that below the first-order rate T^(1 - theta/2).
+_TWO_POINT = Row(1, "Theorem 2 by the remark on two-point estimates", _HALF, delta=_HALF)
 _CURVED = Refusal(
     "its query point 1 - exp(-Z x) has no ball of known size around it in K, so a perturbed value could be asked "
     "outside the set. Use gradients (full_information or semi_bandit), or case A3"
 )
 
-_TRIVIAL: dict[FeedbackKind, Row | Refusal] = {
+_Rows = dict[FeedbackKind, Row | Refusal]
+_TRIVIAL: _Rows = {
     FeedbackKind.FULL_INFORMATION: _DIRECT,  # the query is the action, so this is semi-bandit feedback already
     FeedbackKind.SEMI_BANDIT: _DIRECT,
-    FeedbackKind.ZEROTH_ORDER: Row(4, "Theorem 3, the query not played", _QUARTER, _ONE),
-    FeedbackKind.BANDIT: Row(2, "Theorem 3", _QUARTER, _ONE),
+    FeedbackKind.ZEROTH_ORDER: Row(4, "Theorem 3, the query not played", _QUARTER, delta=_QUARTER),
+    FeedbackKind.BANDIT: Row(2, "Theorem 3", _QUARTER, delta=_QUARTER),
     FeedbackKind.TWO_POINT: _TWO_POINT,
 }
-_SEPARATE: dict[FeedbackKind, Row | Refusal] = {
+_SEPARATE: _Rows = {
     FeedbackKind.FULL_INFORMATION: _DIRECT,
-    FeedbackKind.SEMI_BANDIT: Row(3, "Theorem 4", _HALF, Fraction(2, 3), slots=True),
-    FeedbackKind.ZEROTH_ORDER: Row(4, "Theorem 5", _QUARTER, _ONE),
-    FeedbackKind.BANDIT: Row(5, "Theorem 6", _QUARTER, Fraction(4, 5), slots=True),
+    FeedbackKind.SEMI_BANDIT: Row(3, "Theorem 4", _HALF, block=Fraction(3, 2), slot=_HALF),
+    FeedbackKind.ZEROTH_ORDER: Row(4, "Theorem 5", _QUARTER, delta=_QUARTER),
+    FeedbackKind.BANDIT: Row(5, "Theorem 6", _QUARTER, block=Fraction(5, 4), slot=_QUARTER, delta=_QUARTER),
     FeedbackKind.TWO_POINT: _TWO_POINT,
 }
-_FIRST_ORDER_ONLY: dict[FeedbackKind, Row | Refusal] = {
-    **_SEPARATE,
-    FeedbackKind.ZEROTH_ORDER: _CURVED,
-    FeedbackKind.BANDIT: _CURVED,
-    FeedbackKind.TWO_POINT: _CURVED,
-}
+_FIRST_ORDER_ONLY: _Rows = {kind: _CURVED if kind.values else row for kind, row in _SEPARATE.items()}
+_CASES = {"concave": _TRIVIAL, "A1": _TRIVIAL, "A2": _SEPARATE, "A3": _SEPARATE, "A4": _FIRST_ORDER_ONLY}
 
 #: (case, feedback) -> what is known. A4 is not in the paper; its first-order rows follow from Theorems 2 and 4.
 TABLE_1: dict[tuple[str, FeedbackKind], Row | Refusal] = {
-    (case, feedback): entry
-    for case, rows in {
-        "concave": _TRIVIAL,
-        "A1": _TRIVIAL,
-        "A2": _SEPARATE,
-        "A3": _SEPARATE,
-        "A4": _FIRST_ORDER_ONLY,
-    }.items()
-    for feedback, entry in rows.items()
+    (case, feedback): entry for case, rows in _CASES.items() for feedback, entry in rows.items()
 }
 
 

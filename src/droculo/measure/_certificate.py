@@ -1,7 +1,5 @@
 """An upper bound on alpha-regret that needs no optimum, for any played sequence, and what it says of the optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +13,7 @@ from numpy.typing import NDArray
 from droculo.engine import History
 from droculo.linearizations import Linearization
 from droculo.measure._regret import curve_frame, curve_plot, curve_times, network_reward
-from droculo.measure.network import off_the_set
+from droculo.measure.network import count_outside
 from droculo.measure.sampling import Sample, draw
 from droculo.precision import double
 from droculo.problems import Problem
@@ -52,7 +50,7 @@ class Certificate(NamedTuple):
     times: NDArray[np.int64]  # (k,): the numbers of rounds. Empty for a sample
     curve: Numbers  # (..., k, agents): what was certified then; its last row is the bound
 
-    def frame(self) -> pandas.DataFrame:
+    def frame(self) -> "pandas.DataFrame":
         """The curve as a DataFrame: one row for each seed (by its place), time and agent."""
         return curve_frame("certified", self.curve, self.times, self.agents)
 
@@ -64,13 +62,13 @@ class Certificate(NamedTuple):
 def certificate(
     problem: Problem, plays: History, *, nodes: int = 12, sample: Sample | None = None, at: Sequence[int] | None = None
 ) -> Certificate:
-    """Certify a run whose every round was recorded. `nodes`: of the quadrature over the linearization's Z. `at`: the times
-    of the curve, by default the end alone.
+    """Certify a run whose every round was recorded, with a curve at the times `at`, by default the end alone.
 
-    Costs N^2 gradients (times `nodes`) a round, and one LOO call for each agent at the end. With a `sample` it costs
-    what that names, and `bound` is an estimate: `error` is its standard error, and since the maximum of an estimate is on
-    average above that of the mean, it errs upwards in the mean. The bracket of the optimum is then left open. To certify another method, pass `History.of(actions,
-    decisions)` with decisions of your choice in K: any points give a valid bound.
+    `nodes`: of the quadrature over the linearization's Z. Costs N^2 gradients (times `nodes`) a round, and one LOO call for
+    each agent at the end. With a `sample` it costs what that names, and `bound` is an estimate with standard error `error`;
+    it errs upwards in the mean, since the maximum of an estimate is on average above that of the mean, and the bracket of
+    the optimum is left open. To certify another method, pass `History.of(actions, decisions)`: any decisions in K give a
+    valid bound.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=3, dim=5, budget=2, seed=0)
@@ -85,8 +83,7 @@ def certificate(
     if nodes < 1:
         raise ValueError(f"the quadrature needs at least one node; got {nodes}.")
     drawn = draw(problem, plays, sample, "a certificate", each=1 if problem.linearization.trivial else nodes)
-    outside = off_the_set(problem.set, plays.decisions)
-    if outside:
+    if problem.set.has_fast_contains and (outside := count_outside(problem.set, plays.decisions)):
         raise ValueError(
             f"{outside} of the decisions lie outside the set, and the bound holds for points of K alone. Pass "
             "History.of(actions, decisions) with decisions in K."
@@ -94,30 +91,21 @@ def certificate(
     linearization = problem.linearization.for_set(problem.set)
     assert linearization.alpha is not None
     shape = (-1, *plays.actions.shape[-3:])
+    found = []
     with double():
-        functions = jnp.asarray(plays.agents[drawn.functions])
-        rounds = jnp.asarray(plays.rounds[drawn.rounds])
-        places = jnp.asarray(np.searchsorted(times, np.asarray(plays.rounds)[drawn.rounds] + 1))
-        found = []
+        where = drawn.where(plays)
         for actions, decisions in zip(plays.actions.reshape(shape), plays.decisions.reshape(shape), strict=True):
-            played = [jnp.asarray(a[drawn.rounds][:, drawn.nodes], jnp.float64) for a in (actions, decisions)]
-            found.append(
-                _one_run(
-                    problem, linearization, rounds, functions, *played, places, len(times), nodes, sample is not None
-                )
-            )
+            whole = (*where, drawn.of(actions), drawn.of(decisions))
+            found.append(_one_run(problem, linearization, whole, jnp.asarray(times), nodes, sample is not None))
     scale = plays.horizon / len(drawn.rounds)
     *sums, details = zip(*found, strict=True)
     linear, gaps, earned, low = (scale * np.stack([np.asarray(part) for part in column]) for column in sums)
     curve = float(linearization.beta) * linear + gaps
-    bound, gap = curve[:, -1], gaps[:, -1]
-    exact = sample is None
-    if not exact:
-        times, curve = times[:0], curve[:, :0]
-    error = np.zeros_like(bound) if exact else np.stack([drawn.total(np.asarray(each))[1] for each in details])
+    bound, gap, error = curve[:, -1], gaps[:, -1], np.zeros_like(curve[:, -1])
     high = np.min((earned + bound) / float(linearization.alpha), axis=-1)
-    if not exact:
-        low, high = np.full_like(low, -np.inf), np.full_like(high, np.inf)
+    if sample is not None:
+        error = np.stack([drawn.total(np.asarray(each))[1] for each in details])
+        times, curve, low, high = times[:0], curve[:, :0], np.full_like(low, -np.inf), np.full_like(high, np.inf)
     if not np.all(np.isfinite(bound)):
         raise ValueError("f or its gradient is not finite where the agents played: there is nothing to certify.")
     bound, error, gap, earned, low, high, curve = (
@@ -128,20 +116,13 @@ def certificate(
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def _one_run(
-    problem: Problem,
-    linearization: Linearization,
-    rounds: Array,
-    functions: Array,
-    actions: Array,
-    decisions: Array,
-    places: Array,
-    times: int,
-    nodes: int,
-    in_detail: bool,
+    problem: Problem, linearization: Linearization, whole: tuple[Array, ...], times: Array, nodes: int, in_detail: bool
 ) -> tuple:
-    """Of every agent: max <S, u> - sum <g, x> and the correction, at all `times`, of which `places` says the next one for
-    every round; its reward. The best fixed point among a few.
-    And, in detail, every (round, function, agent)'s part of the bound, of which a sample's error is made."""
+    """From rounds, functions, actions and decisions, of every agent: max <S, u> - sum <g, x> and the correction, at all
+    `times`; its reward. The best fixed point among a few. And, in detail, every (round, function, agent)'s part of the
+    bound, of which a sample's error is made."""
+    rounds, functions, actions, _ = whole
+    places = jnp.searchsorted(times, rounds + 1)
 
     def of_function(t: Array, j: Array, action: Array, x: Array) -> tuple[Array, ...]:
         g = linearization.signal(lambda w: problem.gradient(j, t, w), x, nodes)
@@ -152,8 +133,6 @@ def _one_run(
         """(functions, agents), a few functions at a time."""
         of_agents = jax.vmap(of_function, (None, None, 0, 0))
         return jax.lax.map(lambda j: of_agents(t, j, actions, decisions), named, batch_size=16)
-
-    whole = (rounds, functions, actions, decisions)
 
     one = jax.eval_shape(everyone, *(part[0] for part in whole))
     nothing = jax.tree.map(lambda a: jnp.zeros(a.shape[1:], a.dtype), one)
@@ -166,23 +145,19 @@ def _one_run(
         then = jax.tree.map(lambda kept, sum: kept.at[place].set(sum), then, total[:3])
         return (total, then), None
 
-    empty = jax.tree.map(lambda a: jnp.zeros((times, *a.shape), a.dtype), nothing[:3])
+    empty = jax.tree.map(lambda a: jnp.zeros((len(times), *a.shape), a.dtype), nothing[:3])
     ((_, _, _, earned), (S, inner, gaps)), _ = jax.lax.scan(add, (nothing, empty), (places, whole))
     corners = jax.vmap(jax.vmap(problem.set.argmax))(S)
     linear = jnp.sum(S * corners, axis=-1) - inner
     best = corners[-1]
     fixed = jnp.concatenate([jnp.mean(actions, axis=(0, 1))[None], jnp.mean(actions[-1], axis=0)[None], best[:1]])
-    totals = jax.lax.scan(
-        lambda sum, part: (sum + network_reward(problem, part[1], part[0], fixed), None),
-        jnp.zeros(3),
-        (rounds, functions),
-    )[0]
-    details = None
-    if in_detail:
 
-        def part(args: tuple[Array, ...]) -> Array:
-            g, along, gap, _ = everyone(*args)
-            return linearization.beta * (jnp.sum(g * best, axis=-1) - along) + gap
+    def earn(total: Array, part: tuple[Array, Array]) -> tuple[Array, None]:
+        return total + network_reward(problem, part[1], part[0], fixed), None
 
-        details = jax.lax.map(part, whole)
-    return linear, gaps, earned, jnp.max(totals), details
+    def detail(part: tuple[Array, ...]) -> Array:
+        g, along, gap, _ = everyone(*part)
+        return linearization.beta * (jnp.sum(g * best, axis=-1) - along) + gap
+
+    totals, _ = jax.lax.scan(earn, jnp.zeros(3), (rounds, functions))
+    return linear, gaps, earned, jnp.max(totals), jax.lax.map(detail, whole) if in_detail else None

@@ -1,7 +1,5 @@
 """Regret, exactly as the paper defines it, over time, against a comparator that says what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,7 @@ from numpy.typing import NDArray
 
 from droculo.engine import History
 from droculo.expect import expect
-from droculo.measure.sampling import Drawn, Sample, check, draw
+from droculo.measure.sampling import Sample, check, draw
 from droculo.plotting import axes, band, tidy_frame
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     import pandas
 
 Numbers = NDArray[np.float64]
+Times = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Regret:
     rewards: Numbers  # (..., agents): the cumulative reward (1/N) sum_{t,j} f_{t,j}(a_t^i)
     error: Numbers  # (..., agents): the standard error of rewards and total; 0 unless measured on a sample
     agents: NDArray[np.int64]  # the nodes that were measured
-    times: NDArray[np.int64]  # (k,): the numbers of rounds
+    times: Times  # (k,): the numbers of rounds
     curve: Numbers  # (..., k, agents): R_i at these times; its last row is the total. Empty for a sample
 
     @property
@@ -55,7 +54,7 @@ class Regret:
         """(..., agents): the reward as a share of the comparator's."""
         return self.rewards / self.comparator.total
 
-    def frame(self) -> pandas.DataFrame:
+    def frame(self) -> "pandas.DataFrame":
         """The curve as a DataFrame: one row for each seed (by its place), time and agent."""
         return curve_frame("regret", self.curve, self.times, self.agents)
 
@@ -64,13 +63,13 @@ class Regret:
         return curve_plot("alpha-regret a round", self.curve, self.times, ax)
 
 
-def curve_frame(name: str, curve: Numbers, times: NDArray[np.int64], agents: NDArray[np.int64]) -> pandas.DataFrame:
+def curve_frame(name: str, curve: Numbers, times: Times, agents: NDArray[np.int64]) -> "pandas.DataFrame":
     """(..., times, agents) in long form."""
     curves = curve.reshape(-1, *curve.shape[-2:])
     return tidy_frame({name: curves}, {"seed": np.arange(len(curves)), "round": times, "agent": agents})
 
 
-def curve_plot(name: str, curve: Numbers, times: NDArray[np.int64], ax: Any) -> Any:
+def curve_plot(name: str, curve: Numbers, times: Times, ax: Any) -> Any:
     """(..., times, agents), divided by the number of rounds."""
     ax = axes(ax)
     if not len(times):
@@ -131,15 +130,15 @@ def regret(
     times = curve_times(plays.horizon, at) if sample is None else np.zeros(0, np.int64)
     best = _comparators(problem, plays, times, comparator)
     if sample is not None:
-        found = [_sampled(problem, plays, drawn, run) for run in _runs(plays.actions)]
-        earned, error = (np.stack(part) for part in zip(*found, strict=True))
+        with double():
+            where, parts = drawn.where(plays), map(drawn.of, _runs(plays.actions))
+            found = [drawn.total(np.asarray(_values(problem, *where, part))) for part in parts]
+        earned, error = map(np.stack, zip(*found, strict=True))
         curve = np.zeros((len(earned), 0, len(drawn.nodes)))
     else:
         cumulative = np.cumsum(np.reshape(rewards(problem, plays), (-1, *plays.actions.shape[-3:-1])), axis=1)
-        earned = cumulative[:, -1]
-        error = np.zeros_like(earned)
-        against = np.array([c.total for c in best])
-        curve = alpha * against[:, None] - cumulative[:, times - 1]
+        earned, error = cumulative[:, -1], np.zeros_like(cumulative[:, -1])
+        curve = alpha * np.array([c.total for c in best])[:, None] - cumulative[:, times - 1]
     if not np.all(np.isfinite(earned)):
         raise ValueError("f is not finite where the agents played: regret has no number.")
     if plays.actions.ndim == 3:
@@ -147,9 +146,7 @@ def regret(
     return Regret(alpha, best[-1], earned, error, drawn.nodes, times, curve)
 
 
-def _comparators(
-    problem: Problem, plays: History, times: NDArray[np.int64], given: Comparator | None
-) -> list[Comparator]:
+def _comparators(problem: Problem, plays: History, times: Times, given: Comparator | None) -> list[Comparator]:
     horizons = [int(t) for t in times] or [plays.horizon]
     if given is not None:
         if len(plays.rounds) < plays.horizon:
@@ -160,8 +157,6 @@ def _comparators(
                 f"the comparator is said to earn {given.total:g} and earns {so_far[-1]:g} in this run: it was made for "
                 "another horizon or for other agents."
             )
-        if len(horizons) == 1:
-            return [given]
         return [given._replace(total=float(so_far[t - 1])) for t in horizons[:-1]] + [given]
     known = problem.comparators(horizons, plays.agents)
     found = [c for c in known if c is not None]
@@ -174,15 +169,13 @@ def _comparators(
     return found
 
 
-def curve_times(horizon: int, at: Sequence[int] | None) -> NDArray[np.int64]:
+def curve_times(horizon: int, at: Sequence[int] | None) -> Times:
     """The times of a curve, the horizon among them: those given, or about 30."""
-    if at is None:
-        spaced = np.unique(np.geomspace(1, horizon, 32).round().astype(np.int64))
-        return np.unique(np.append(spaced, horizon))
-    given = np.asarray(at)
+    given = np.geomspace(1, horizon, 32).round() if at is None else np.asarray(at)
     times = np.unique(given.astype(np.int64))
     if times.size == 0 or np.any(given != given.astype(np.int64)) or times[0] < 1 or times[-1] > horizon:
-        raise ValueError(f"the times of a curve are whole numbers between 1 and the horizon {horizon}; got {list(at)}.")
+        message = f"the times of a curve are whole numbers between 1 and the horizon {horizon}; got {given.tolist()}."
+        raise ValueError(message)
     return np.unique(np.append(times, horizon))
 
 
@@ -191,20 +184,12 @@ def _runs(actions: NDArray[np.floating]) -> list[Numbers]:
     return list(np.asarray(actions, np.float64).reshape(-1, *actions.shape[-3:]))
 
 
-def _sampled(problem: Problem, plays: History, drawn: Drawn, actions: Numbers) -> tuple[Numbers, Numbers]:
-    with double():
-        functions = jnp.asarray(plays.agents[drawn.functions])
-        rounds = jnp.asarray(plays.rounds[drawn.rounds])
-        values = _values(problem, functions, rounds, jnp.asarray(actions[drawn.rounds][:, drawn.nodes]))
-    return drawn.total(np.asarray(values))
-
-
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _values(problem: Problem, functions: Array, rounds: Array, actions: Array) -> Array:
+def _values(problem: Problem, rounds: Array, functions: Array, actions: Array) -> Array:
     """(rounds, functions, agents): f_{t,j}(a_t^i)."""
 
-    def one(args: tuple[Array, Array, Array]) -> Array:
-        named, t, points = args
+    def one(part: tuple[Array, Array, Array]) -> Array:
+        t, named, points = part
         return jax.vmap(lambda j: jax.vmap(lambda x: problem.value(j, t, x))(points))(named)
 
-    return jax.lax.map(one, (functions, rounds, actions), batch_size=16)
+    return jax.lax.map(one, (rounds, functions, actions), batch_size=16)

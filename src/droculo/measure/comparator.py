@@ -1,6 +1,6 @@
 """The best fixed point in hindsight where no formula gives it: searched for, and bounded from above."""
 
-from __future__ import annotations
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -47,48 +47,38 @@ def best_fixed_point(
     if known is not None:
         return known
     rng = np.random.default_rng(seed)
-    linearization = problem.linearization.for_set(problem.set)
+    every = len(named) * horizon
+    if every > MOST_EVALUATIONS:
+        raise ValueError(f"{len(named)} agents over {horizon} rounds are {every:.1e} functions: too many to search.")
+    few = rng.choice(every, pairs, replace=False) if every > pairs else np.arange(every)
+    chosen = np.stack([named[few % len(named)], few // len(named)], axis=1)
+    center, ways = problem.set.geometry.center, rng.standard_normal((starts - 1, problem.set.dim))
     with double():
-        every = len(named) * horizon
-        if every > MOST_EVALUATIONS:
-            raise ValueError(
-                f"{len(named)} agents over {horizon} rounds are {every:.1e} functions: too many to search."
-            )
-        few = rng.choice(every, pairs, replace=False) if every > pairs else np.arange(every)
-        chosen = np.stack([named[few % len(named)], few // len(named)], axis=1)
-        ways = rng.standard_normal((starts - 1, problem.set.dim)) if starts > 1 else np.zeros((0, problem.set.dim))
-        corners = [np.asarray(problem.set.argmax(jnp.asarray(way))) for way in ways]
-        first = problem.set.geometry.center
-        begin = np.stack(
-            [np.asarray(problem.set.argmax(jnp.ones(problem.set.dim))) if first is None else first, *corners]
-        )
-        points, earned = _climb(problem, jnp.asarray(chosen), jnp.asarray(begin), steps)
+        first = problem.set.argmax(jnp.ones(problem.set.dim)) if center is None else jnp.asarray(center)
+        begin = jnp.stack([first, *(problem.set.argmax(jnp.asarray(way)) for way in ways)])
+        points, earned = _climb(problem, jnp.asarray(chosen), begin, steps)
         point = points[int(jnp.argmax(earned))]
-        total, most = (
-            float(part) / len(named) for part in _totals(problem, linearization, jnp.asarray(named), horizon, point)
-        )
+        sums = _totals(problem, problem.linearization.for_set(problem.set), jnp.asarray(named), horizon, point)
+        total, most = (float(part) / len(named) for part in sums)
     return Comparator.searched(np.asarray(point), total, max(0.0, most - total))
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def _climb(problem: Problem, pairs: Array, begin: Array, steps: int) -> tuple[Array, Array]:
     """Frank-Wolfe with the best of a few step lengths, from every start; never downhill."""
+    lengths = jnp.concatenate([jnp.zeros(1), 0.5 ** jnp.arange(10.0)])
 
-    def mean(x: Array) -> Array:
-        return jnp.mean(jax.lax.map(lambda p: problem.value(p[0], p[1], x), pairs, batch_size=64))
-
-    def slope(x: Array) -> Array:
-        return jnp.mean(jax.lax.map(lambda p: problem.gradient(p[0], p[1], x), pairs, batch_size=64), axis=0)
+    def mean(f: Callable[[Array, Array, Array], Array], x: Array) -> Array:
+        return jnp.mean(jax.lax.map(lambda pair: f(pair[0], pair[1], x), pairs, batch_size=64), axis=0)
 
     def step(_: Array, x: Array) -> Array:
-        way = problem.set.argmax(slope(x)) - x
-        lengths = jnp.concatenate([jnp.zeros(1), 0.5 ** jnp.arange(10.0)])
-        along = jax.lax.map(lambda s: mean(x + s * way), lengths)
+        way = problem.set.argmax(mean(problem.gradient, x)) - x
+        along = jax.lax.map(lambda s: mean(problem.value, x + s * way), lengths)
         return x + lengths[jnp.argmax(along)] * way
 
     def one(x: Array) -> tuple[Array, Array]:
         best = jax.lax.fori_loop(0, steps, step, x)
-        return best, mean(best)
+        return best, mean(problem.value, best)
 
     return jax.lax.map(one, begin)
 
@@ -105,8 +95,7 @@ def _totals(
         g = linearization.signal(lambda w: problem.gradient(j, t, w), point)
         return problem.value(j, t, point), problem.value(j, t, linearization.action(point)), g
 
-    total, played, g = (
-        part.sum(axis=0) for part in jax.lax.map(one, jnp.arange(agents.shape[0] * horizon), batch_size=256)
-    )
+    each = jax.lax.map(one, jnp.arange(agents.shape[0] * horizon), batch_size=256)
+    total, played, g = (part.sum(axis=0) for part in each)
     gap = jnp.dot(g, problem.set.argmax(g) - point)
     return total, (played + linearization.beta * gap) / linearization.alpha

@@ -1,7 +1,5 @@
 """Disagreement between agents, and the number of infeasible points."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -32,15 +30,11 @@ def count_infeasible(set_: Set, plays: History, *, tolerance: float | None = Non
     By default that is what rounding in the run's own precision explains.
     """
     points = [plays.actions] + ([] if plays.queries is None else [plays.queries])
-    return sum(_outside(set_, p, tolerance) for p in points)
+    return sum(count_outside(set_, p, tolerance) for p in points)
 
 
-def off_the_set(set_: Set, points: NDArray[np.floating]) -> int:
-    """How many points lie outside, where the set can tell quickly; 0 where it cannot."""
-    return _outside(set_, points, None) if set_.has_fast_contains else 0
-
-
-def _outside(set_: Set, points: NDArray[np.floating], tolerance: float | None) -> int:
+def count_outside(set_: Set, points: NDArray[np.floating], tolerance: float | None = None) -> int:
+    """The same of any points (..., d)."""
     with double():
         margin = slack(points.dtype, set_) if tolerance is None else jnp.asarray(tolerance)
         inside = _inside(set_, jnp.asarray(points.reshape(-1, set_.dim), jnp.float64), margin)

@@ -1,7 +1,5 @@
 """Growth exponents: the slope of log y against log T, with an interval."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -32,21 +30,15 @@ def fit_exponent(horizons: ArrayLike, measured: ArrayLike, *, confidence: float 
     """
     T = np.asarray(horizons, np.float64)
     y = np.atleast_2d(np.asarray(measured, np.float64))
-    if (
-        T.ndim != 1
-        or len(T) < 2
-        or not np.all(np.isfinite(T))
-        or y.ndim != 2
-        or y.shape[1] != len(T)
-        or np.any(np.diff(T) <= 0)
-        or T[0] <= 0
-    ):
+    shaped = T.ndim == 1 and len(T) > 1 and y.ndim == 2 and y.shape[1] == len(T)
+    if not (shaped and np.all(np.isfinite(T)) and np.all(np.diff(T) > 0) and T[0] > 0):
         raise ValueError(
             f"a rate needs two or more growing, positive horizons and one measurement for each; got horizons of shape "
             f"{T.shape} and measurements of shape {y.shape}."
         )
-    if not np.all(np.isfinite(y) & (y > 0)):
-        seed, where = (int(i) for i in np.argwhere(~(np.isfinite(y) & (y > 0)))[0])
+    wrong = np.argwhere(~(np.isfinite(y) & (y > 0)))
+    if len(wrong):
+        seed, where = wrong[0]
         raise ValueError(
             f"a growth exponent is fitted to positive numbers; got {y[seed, where]:g} at horizon {T[where]:g} "
             f"(seed {seed}). alpha-regret is often negative, since methods beat their guarantee: fit the certificate "
@@ -56,13 +48,11 @@ def fit_exponent(horizons: ArrayLike, measured: ArrayLike, *, confidence: float 
         raise ValueError(f"a confidence lies between 0 and 1, such as 0.95; got {confidence}.")
     x, logs = np.log(T), np.log(y)
     slopes = np.array([np.polyfit(x, row, 1)[0] for row in logs])
-    slope = float(slopes.mean())
-    share = (1 + confidence) / 2
-    margins = []
+    slope, share, margins = float(slopes.mean()), (1 + confidence) / 2, []
     if len(slopes) > 1:
         margins.append(scipy.stats.t.ppf(share, len(slopes) - 1) * scipy.stats.sem(slopes))
     if len(T) > 2:
         margins.append(scipy.stats.t.ppf(share, len(T) - 2) * scipy.stats.linregress(x, logs.mean(axis=0)).stderr)
-    margin = max(margins, default=np.inf)
+    margin = float(max(margins, default=np.inf))
     local = np.diff(np.log(y.mean(axis=0))) / np.diff(x)
-    return Rate(slope, slope - float(margin), slope + float(margin), local, len(slopes))
+    return Rate(slope, slope - margin, slope + margin, local, len(slopes))

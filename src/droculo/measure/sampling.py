@@ -1,11 +1,11 @@
 """Measuring a few agents, rounds and functions of very many, with the error that this makes."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from droculo.engine import History
@@ -46,6 +46,14 @@ class Drawn:
     horizon: int
     population: int
 
+    def where(self, plays: History) -> tuple[Array, Array]:
+        """The rounds (r,) and the functions (r, f), as their numbers in the problem."""
+        return jnp.asarray(plays.rounds[self.rounds]), jnp.asarray(plays.agents[self.functions])
+
+    def of(self, played: NDArray[np.floating]) -> Array:
+        """(r, a, d): the part of (rounds, agents, d) that is evaluated."""
+        return jnp.asarray(played[self.rounds][:, self.nodes], jnp.float64)
+
     def total(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """From values (rounds, functions, ...): the estimate of the sum over rounds of the mean over functions, and its
         standard error, by the textbook formula of sampling in two stages (rounds, then functions within them)."""
@@ -72,9 +80,8 @@ def check_agents(problem: Problem, agents: NDArray[np.int64]) -> None:
     if len(agents) == 0:
         raise ValueError("there must be at least one agent.")
     if problem.agents is not None and not (agents.min() >= 0 and agents.max() < problem.agents):
-        raise ValueError(
-            f"the problem is posed for agents 0 to {problem.agents - 1}; got agents {agents.min()} to {agents.max()}."
-        )
+        got = f"got agents {agents.min()} to {agents.max()}"
+        raise ValueError(f"the problem is posed for agents 0 to {problem.agents - 1}; {got}.")
 
 
 def draw(problem: Problem, plays: History, sample: Sample | None, what: str, *, each: int = 1) -> Drawn:
@@ -91,17 +98,16 @@ def draw(problem: Problem, plays: History, sample: Sample | None, what: str, *, 
                 f"{what} adds up all {T} rounds, and {recorded} were recorded. Run with record=Record(every=1), or pass "
                 "sample=measure.Sample(...) to estimate it from those."
             )
-        if float(N) ** 2 * T * each > MOST_EVALUATIONS:
+        if (needed := float(N) ** 2 * T * each) > MOST_EVALUATIONS:
             raise ValueError(
-                f"{what} of {N} agents over {T} rounds takes {float(N) ** 2 * T * each:.1e} evaluations of f. Pass "
+                f"{what} of {N} agents over {T} rounds takes {needed:.1e} evaluations of f. Pass "
                 "sample=measure.Sample(agents=16, functions=64, rounds=256), which reports its error."
             )
         everyone = np.arange(N)
         return Drawn(everyone, np.arange(recorded), np.broadcast_to(everyone, (recorded, N)), T, N)
     if recorded < 2:
-        raise ValueError(
-            f"a sample needs two recorded rounds or more; got {recorded}. Run with record=Record(every=...)."
-        )
+        message = f"a sample needs two recorded rounds or more; got {recorded}. Run with record=Record(every=...)."
+        raise ValueError(message)
     if recorded < T:
         warnings.warn(
             f"{what} is estimated from {recorded} of {T} rounds that were recorded at even distances. The error is right "

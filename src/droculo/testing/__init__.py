@@ -12,15 +12,5 @@ from droculo.testing.problems import check_problem
 from droculo.testing.sets import check_set
 from droculo.testing.transports import check_transport
 
-__all__ = [
-    "check_algorithm",
-    "check_draws",
-    "check_exchange",
-    "check_linearization",
-    "check_network",
-    "check_oracle",
-    "check_problem",
-    "check_set",
-    "check_steps",
-    "check_transport",
-]
+__all__ = ["check_algorithm", "check_draws", "check_exchange", "check_linearization", "check_network"]
+__all__ += ["check_oracle", "check_problem", "check_set", "check_steps", "check_transport"]

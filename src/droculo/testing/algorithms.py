@@ -1,8 +1,8 @@
 """The check of an algorithm: it is feasible, causal, local, repeatable, and reports the costs that it has."""
 
-from __future__ import annotations
-
 import itertools
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import jax
@@ -13,16 +13,16 @@ from jax import Array
 from droculo.algorithms import Algorithm, Keys
 from droculo.algorithms.contract import SilentPorts
 from droculo.engine import Record, Trajectory
-from droculo.linearizations import Bounds
+from droculo.engine.costs import LABELS
 from droculo.networks import Fixed, Network, from_graph, from_matrix, ring, single
 from droculo.oracles import batching
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.problems.wrappers import Wrapper
+from droculo.sets import Set
 from droculo.simulator import simulate
-from droculo.testing.counting import CallCounter, Calls, counting
-from droculo.testing.points import all_inside
-from droculo.testing.watching import Traffic, Watched
+from droculo.testing.counting import CallCounter, Calls, Traffic, Watched, counting
+from droculo.testing.points import all_inside, kinds
 
 #: Seeds that are played together, so that agents are projected in chunks, as long as actions stay below this many numbers.
 SEEDS, NUMBERS = 16, 1 << 24
@@ -41,13 +41,16 @@ def check_algorithm(
     """
     _check_types(algorithm)
     runs = _Runs(problem, algorithm, network, key)
-    base = runs.play()
-    _check_feasible(problem, algorithm, base)
-    _check_repeatable(runs, base)
+    base, again = runs.play(), runs.play()
+    _check_feasible(problem.set, algorithm.horizon, base)
+    assert np.array_equal(base.actions, again.actions), "the same key gave another run."
+    for name, cost in base.ledger.counts.items():
+        assert np.array_equal(cost, again.ledger.counts[name]), f"the same key gave other {name}."
     _check_causal(runs, base)
-    _check_relabelling(runs, base, np.random.default_rng(seed))
+    _check_relabelling(runs, base, np.random.default_rng(seed).permutation(network.n_agents))
     _check_identical(runs)
-    _check_separations(runs, base)
+    if base.ledger.separations.any():  # alone, where these calls are counted exactly
+        runs.play(network=from_graph(single()), agents=np.zeros(1, int), key=runs.keys[:1])
 
 
 class _ChangedFrom(Wrapper):
@@ -55,14 +58,8 @@ class _ChangedFrom(Wrapper):
 
     problem: Problem
     since: Array
-
-    @property
-    def bounds(self) -> Bounds:
-        return self.problem.bounds
-
-    @property
-    def noisy(self) -> bool:  # type: ignore[override]
-        return self.problem.noisy
+    bounds = property(attrgetter("problem.bounds"))
+    noisy = property(attrgetter("problem.noisy"))
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         return self._changed(t, lambda t: self.problem.value(agent, t, x))
@@ -93,17 +90,19 @@ class _Runs:
 
     def play(self, since: int | None = None, network: Network | None = None, **options: Any) -> Trajectory:
         problem = _ChangedFrom(self.problem, np.asarray(self.algorithm.horizon if since is None else since))
-        options = {"key": self.keys, **options}
-        record = Record(queries=True)
-        run = simulate(problem, self.algorithm, network or self.network, record=record, progress=False, **options)
-        _check_oracle_calls(self.calls.take(), run)
-        _check_traffic(self.traffic.take(), run, self.algorithm)
+        options = {"key": self.keys, "record": Record(queries=True), **options}
+        run = simulate(problem, self.algorithm, network or self.network, progress=False, **options)
+        _check_ledger(self.calls.take(), self.traffic.take(), run, self.algorithm)
         return run
 
     @property
     def fixed(self) -> Fixed:
         """The network, or a ring where its links change: failures are drawn for every link by its number."""
         return self.network if isinstance(self.network, Fixed) else from_graph(ring(self.network.n_agents))
+
+    def reweighted(self, change: Callable[[np.ndarray], np.ndarray]) -> Fixed:
+        """The fixed network with other mixing weights, for as many links."""
+        return self.fixed if self.network.n_agents == 1 else Fixed(from_matrix(change(self.fixed.to_matrix())))
 
 
 def _seeds(agents: int, numbers: int) -> int:
@@ -116,43 +115,33 @@ def _seeds(agents: int, numbers: int) -> int:
     return next(seeds for seeds in itertools.count(step, step) if even(seeds * agents))
 
 
-def _check_feasible(problem: Problem, algorithm: Algorithm, run: Trajectory) -> None:
-    assert len(run.rounds) == algorithm.horizon, "some rounds were not played."
+def _check_feasible(set_: Set, horizon: int, run: Trajectory) -> None:
+    assert len(run.rounds) == horizon, "some rounds were not played."
     assert np.all(np.isfinite(run.actions)), "an action is not finite."
     assert run.queries is not None
-    dim = problem.set.dim
     with double():
         for what, points in (("action", run.actions), ("decision", run.decisions), ("query", run.queries)):
-            assert all_inside(problem.set, points.reshape(-1, dim).astype(np.float64), 1e-9), (
-                f"some {what} is outside the set."
-            )
-
-
-def _check_repeatable(runs: _Runs, base: Trajectory) -> None:
-    again = runs.play()
-    assert np.array_equal(base.actions, again.actions), "the same key gave another run."
-    for name, cost in base.ledger.counts.items():
-        assert np.array_equal(cost, again.ledger.counts[name]), f"the same key gave other {name}."
+            inside = all_inside(set_, points.reshape(-1, set_.dim).astype(np.float64), 1e-9)
+            assert inside, f"some {what} is outside the set."
 
 
 def _check_causal(runs: _Runs, base: Trajectory) -> None:
     horizon, length = runs.algorithm.horizon, runs.algorithm.block * runs.algorithm.slot
     for since in sorted({0, horizon // 3, horizon // 2, (3 * horizon) // 4}):
-        changed = runs.play(since)
-        assert np.array_equal(base.actions[:, : since + 1], changed.actions[:, : since + 1]), (
+        given, changed = base.actions, runs.play(since).actions
+        message = (
             f"changing f from round {since} on changed an action up to round {since}: the future leaks into the past."
         )
-        assert since > 0 or horizon <= length or not np.array_equal(base.actions, changed.actions), (
+        assert np.array_equal(given[:, : since + 1], changed[:, : since + 1]), message
+        assert since > 0 or horizon <= length or not np.array_equal(given, changed), (
             "changing every function changed no action: nothing is learned. Check with a longer horizon or longer steps."
         )
 
 
-def _check_relabelling(runs: _Runs, base: Trajectory, rng: np.random.Generator) -> None:
+def _check_relabelling(runs: _Runs, base: Trajectory, order: np.ndarray) -> None:
     """Node p of the new network is agent order[p] of the old one."""
     run = base if runs.fixed is runs.network else runs.play(network=runs.fixed)
-    order = rng.permutation(len(run.agents))
-    renamed = _from_matrix(runs.fixed, runs.fixed.to_matrix()[np.ix_(order, order)])
-    other = runs.play(network=renamed, agents=run.agents[order])
+    other = runs.play(network=runs.reweighted(lambda A: A[np.ix_(order, order)]), agents=run.agents[order])
     worst = np.max(np.abs(other.actions - run.actions[:, :, order]))
     assert worst <= 1e-8, f"renaming the agents changed an action by {worst:g}: the names matter."
 
@@ -160,8 +149,7 @@ def _check_relabelling(runs: _Runs, base: Trajectory, rng: np.random.Generator) 
 def _check_identical(runs: _Runs) -> None:
     """Equal values mix to themselves whatever the weights are, so identical agents cannot tell networks apart."""
     same = np.zeros(runs.network.n_agents, int)
-    matrix = runs.fixed.to_matrix()
-    weaker = _from_matrix(runs.fixed, (matrix + np.eye(len(matrix))) / 2)
+    weaker = runs.reweighted(lambda A: (A + np.eye(len(A))) / 2)
     given, other = (runs.play(network=network, agents=same).actions for network in (runs.network, weaker))
     worst = np.max(np.abs(given - given[:, :, :1]))
     assert worst <= 1e-8, f"identical agents differ from one another by {worst:g}."
@@ -169,54 +157,36 @@ def _check_identical(runs: _Runs) -> None:
     assert worst <= 1e-8, f"identical agents play differently on a network with other weights, by {worst:g}."
 
 
-def _from_matrix(like: Fixed, matrix: np.ndarray) -> Fixed:
-    """The network with these mixing weights, for as many links."""
-    return like if len(matrix) == 1 else Fixed(from_matrix(matrix))
-
-
 def _check_types(algorithm: Algorithm) -> None:
     def block(state: Any) -> Any:
-        keys = Keys(jax.random.key(0), jax.random.key(1))
-        slot = algorithm.slot_at(jnp.zeros((), int), algorithm.slot, keys)
-        share, _ = algorithm.play(SilentPorts(), state, slot)
-        return algorithm.update(SilentPorts(), state, share, keys)[0]
+        keys, ports = Keys(jax.random.key(0), jax.random.key(1)), SilentPorts()
+        share, _ = algorithm.play(ports, state, algorithm.slot_at(jnp.zeros((), int), algorithm.slot, keys))
+        return algorithm.update(ports, state, share, keys)[0]
 
     with double():
         before = jax.eval_shape(algorithm.init)
         after = jax.eval_shape(block, before)
-    kinds = [[(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)] for state in (before, after)]
-    assert kinds[0] == kinds[1], "an update changes the state's types."
+    assert kinds(before) == kinds(after), "an update changes the state's types."
 
 
-def _check_oracle_calls(calls: Calls, run: Trajectory) -> None:
-    """In a batched loop finished agents ask for zero directions, which do not count, but go on separating."""
+def _check_ledger(calls: Calls, traffic: Traffic, run: Trajectory, algorithm: Algorithm) -> None:
+    # In a batched loop finished agents ask for zero directions, which do not count, but go on separating.
     alone = run.actions.shape[0] * run.actions.shape[2] == 1
-    for name, what in (("loo_calls", "LOO calls"), ("projections", "projections"), ("separations", "separations")):
-        reported, made = int(run.ledger.counts[name].sum()), getattr(calls, name)
-        assert reported == made or (name == "separations" and reported < made and not alone), (
-            f"the algorithm reports {reported} {what} and made {made}."
-        )
-
-
-def _check_separations(runs: _Runs, base: Trajectory) -> None:
-    if base.ledger.separations.any():
-        runs.play(network=from_graph(single()), agents=np.zeros(1, int), key=runs.keys[:1])
-
-
-def _check_traffic(traffic: Traffic, run: Trajectory, algorithm: Algorithm) -> None:
+    for name, made in calls._asdict().items():
+        reported, what = int(run.ledger.counts[name].sum()), LABELS[name]
+        right = reported == made or (name == "separations" and reported < made and not alone)
+        assert right, f"the algorithm reports {reported} {what} and made {made}."
+    made, not_credible, questions, outside, not_played = traffic
     declared = int(run.ledger.exchanges.sum())
-    assert traffic.exchanges == declared, (
-        f"the algorithm declares {algorithm.exchanges} exchanges an update, {declared} in all, and made {traffic.exchanges}."
-    )
-    assert traffic.not_credible == 0, (
-        f"in {traffic.not_credible} of {declared} exchanges the algorithm sent what it would not believe of a neighbour (credible)."
+    said = f"{algorithm.exchanges} exchanges an update, {declared} in all"
+    assert made == declared, f"the algorithm declares {said}, and made {made}."
+    assert not_credible == 0, (
+        f"in {not_credible} of {declared} exchanges the algorithm sent what it would not believe of a neighbour (credible)."
     )
     asked = int((run.ledger.gradient_queries + run.ledger.value_queries).sum())
-    assert traffic.questions == asked, f"{asked} questions are in the ledger, and {traffic.questions} were asked."
-    assert traffic.outside_slot == 0, (
-        f"{traffic.outside_slot} of {asked} questions are about a round outside their slot."
-    )
-    assert traffic.not_played == 0, (
+    assert questions == asked, f"{asked} questions are in the ledger, and {questions} were asked."
+    assert outside == 0, f"{outside} of {asked} questions are about a round outside their slot."
+    assert not_played == 0, (
         f"with {algorithm.feedback.kind} feedback an agent hears only about points that it played; "
-        f"{traffic.not_played} of {asked} questions are about others."
+        f"{not_played} of {asked} questions are about others."
     )

@@ -1,6 +1,4 @@
-"""Counting the calls of a set's oracles inside compiled code, under vmap, in loops and beside native code."""
-
-from __future__ import annotations
+"""Counting calls of a set's oracles and uses of an agent's ports inside compiled code, under vmap, in loops, on any driver."""
 
 import threading
 from typing import Any, NamedTuple
@@ -12,8 +10,11 @@ import numpy as np
 from jax import Array
 from jax.custom_batching import custom_vmap
 
-from droculo.sets import Cut, Geometry, Set
+from droculo.algorithms import Algorithm, Answers, Keys, OracleCalls, Ports, Slot, SlotPlay
+from droculo.sets import Cut, Set
+from droculo.sets.membership import slack
 from droculo.sets.vertices import Vertex
+from droculo.testing.points import kinds, of_base
 
 
 class Calls(NamedTuple):
@@ -27,8 +28,7 @@ class Calls(NamedTuple):
 class CallCounter:
     """The calls that are reported to it, by kind: `Calls`, or another named tuple of whole numbers.
 
-    Compared by identity, so that compiled code can hold it. `take()` waits for what is still running, returns the calls since
-    it was last asked, and starts again at zero.
+    Compared by identity, so that compiled code can hold it.
     """
 
     def __init__(self, kinds: type[Any] = Calls) -> None:
@@ -37,13 +37,13 @@ class CallCounter:
         self._made = np.zeros(len(kinds._fields), np.int64)
 
     def take(self) -> Any:
-        """The calls made since the last `take()`."""
+        """The calls made since the last `take()`; waits for what is still running."""
         jax.effects_barrier()  # type: ignore[no-untyped-call]
         with self._lock:
             made, self._made = self._made, np.zeros_like(self._made)
         return self._kinds(*made.tolist())
 
-    def report(self, kind: int, made: Array) -> Array:
+    def report(self, kind: str, made: Array) -> Array:
         """From inside compiled code: count the True entries of `made`, and return it.
 
         Use what it returns, so that the report is not removed as dead code. A batch reports once, whatever its axes.
@@ -51,7 +51,7 @@ class CallCounter:
 
         def on_host(each: Array) -> None:
             with self._lock:
-                self._made[kind] += np.count_nonzero(each)
+                self._made[self._kinds._fields.index(kind)] += np.count_nonzero(each)
 
         @custom_vmap
         def call(each: Array) -> Array:
@@ -71,13 +71,9 @@ class CountingSet(Set):
     base: Set
     counter: CallCounter = eqx.field(static=True)
 
-    @property
-    def geometry(self) -> Geometry:
-        return self.base.geometry
-
-    @property
-    def has_fast_contains(self) -> bool:  # type: ignore[override]
-        return self.base.has_fast_contains
+    geometry = of_base("geometry")
+    has_fast_contains = of_base("has_fast_contains")
+    contains = of_base("contains")
 
     def argmax(self, direction: Array) -> Array:
         return self.base.argmax(self._asked(direction))
@@ -85,20 +81,17 @@ class CountingSet(Set):
     def vertex(self, direction: Array) -> Vertex:
         return self.base.vertex(self._asked(direction))
 
-    def contains(self, x: Array, tolerance: float | Array = 1e-9) -> Array:
-        return self.base.contains(x, tolerance)
-
     def project(self, y: Array) -> Array:
-        return self.base.project(self._reported(1, y))
+        return self.base.project(self._reported("projections", y))
 
     def separate(self, x: Array) -> Cut:
-        return self.base.separate(self._reported(2, x))
+        return self.base.separate(self._reported("separations", x))
 
     def _asked(self, direction: Array) -> Array:
-        asked = self.counter.report(0, jnp.any(direction != 0))
+        asked = self.counter.report("loo_calls", jnp.any(direction != 0))
         return jnp.where(asked, direction, jnp.zeros_like(direction))
 
-    def _reported(self, kind: int, x: Array) -> Array:
+    def _reported(self, kind: str, x: Array) -> Array:
         """x, once the call is reported. (The condition depends on x, so that every agent of a batch reports.)"""
         x = jnp.asarray(x)
         made = self.counter.report(kind, jnp.any(jnp.isnan(x)) | True)
@@ -108,12 +101,7 @@ class CountingSet(Set):
 def counting(tree: Any) -> tuple[Any, CallCounter]:
     """`tree` (a set, an algorithm, a problem, ...) with every set in it counting its calls, and their common counter.
 
-    The copy computes the same values and can be compiled, batched and looped over like the original. An algorithm
-    whose bill is checked:
-
-        counted, counter = counting(algorithm)
-        state, bill = jax.jit(counted.update)(ports, state, total)
-        assert counter.take().loo_calls == int(bill.loo_calls.sum())
+    The copy computes the same values and can be compiled, batched and looped over like the original.
 
     >>> from droculo import sets
     >>> simplex, counter = counting(sets.Simplex(3))
@@ -132,3 +120,87 @@ def counting(tree: Any) -> tuple[Any, CallCounter]:
         return CountingSet(leaf, counter) if isinstance(leaf, Set) else leaf
 
     return jax.tree.map(counted, tree, is_leaf=lambda leaf: isinstance(leaf, Set)), counter
+
+
+class Traffic(NamedTuple):
+    """What all agents did with their ports: how often, and how often against the rules."""
+
+    exchanges: int
+    not_credible: int  # exchanges with a message that `credible` would discard
+    questions: int
+    outside_slot: int  # questions about a round that is not in the slot
+    not_played: int  # questions at points that were not played, although the feedback requires it
+
+
+class Watched(Algorithm):
+    """The same algorithm; every use of a port is reported to `counter`, a `CallCounter(Traffic)`.
+
+    What can be seen while it is traced is asserted at once: shapes and types of messages and plays, the order of questions.
+    """
+
+    base: Algorithm
+    counter: CallCounter = eqx.field(static=True)
+
+    horizon = of_base("horizon")
+    block = of_base("block")
+    slot = of_base("slot")
+    feedback = of_base("feedback")
+    exchanges = of_base("exchanges")
+    message = of_base("message")
+    domain = of_base("domain")
+    init = of_base("init")
+    decision = of_base("decision")
+    credible = of_base("credible")
+    slot_at = of_base("slot_at")
+
+    def play(self, ports: Ports, state: Any, slot: Slot) -> tuple[Any, SlotPlay]:
+        return self.base.play(_WatchedPorts(self, ports, slot), state, slot)
+
+    def update(self, ports: Ports, state: Any, total: Any, keys: Keys) -> tuple[Any, OracleCalls]:
+        return self.base.update(_WatchedPorts(self, ports, None), state, total, keys)
+
+
+class _WatchedPorts:
+    """The ports of one call of `play` (with its slot) or of `update` (without)."""
+
+    def __init__(self, watched: Watched, ports: Ports, slot: Slot | None):
+        self.watched, self.ports, self.slot = watched, ports, slot
+
+    def ask(self, played: SlotPlay, order: int) -> Answers:
+        algorithm, slot = self.watched, self.slot
+        assert slot is not None, "update() must not call ports.ask()."
+        right = algorithm.feedback.order
+        assert order == right, f"the algorithm asks questions of order {order}, and its feedback is of order {right}."
+        shape, expected = played.actions.shape, (slot.length, algorithm.domain.dim)
+        assert shape == expected, f"a slot has one action for each round, an array of shape {expected}; got {shape}."
+        shape = (slot.length,) if played.earned is None else played.earned.shape
+        message = f"`earned` names the rounds of the slot's {slot.length} actions; got shape {shape}."
+        assert shape == (slot.length,), message
+        number = played.rounds - slot.start
+        # True; it depends on points and rounds, and so is reported for every agent and every slot of a batch.
+        asked = jnp.all(jnp.isfinite(played.points), axis=-1) | (number == number)
+        outside = asked & ((number < 0) | (number >= slot.length))
+        report = algorithm.counter.report
+        reported = report("questions", asked) | report("outside_slot", outside)
+        if algorithm.feedback.kind.played:
+            there = played.actions[jnp.clip(number, 0, slot.length - 1)]
+            # Two ways to compile one sum may round differently.
+            distance = jnp.max(jnp.abs(there - played.points), axis=-1)
+            reported |= report("not_played", distance > slack(distance.dtype, algorithm.domain))
+        return self.ports.ask(_after(reported, played), order)
+
+    def mix(self, tree: Any, index: int | Array = 0) -> Any:
+        algorithm = self.watched
+        assert self.slot is None, "play() must not call ports.mix()."
+        declared, sent = kinds(algorithm.message), kinds(tree)
+        assert declared == sent, f"the algorithm declares messages of {declared} and sent {sent}."
+        finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]
+        credible = jnp.asarray(algorithm.credible(tree, index)) & jnp.all(jnp.asarray(finite))
+        report = algorithm.counter.report
+        reported = report("not_credible", ~credible) | report("exchanges", credible | True)
+        return self.ports.mix(_after(reported, tree), index)
+
+
+def _after(reported: Array, tree: Any) -> Any:
+    """`tree`, made to depend on reports: unused ones are removed as dead code."""
+    return jax.tree.map(lambda leaf: jnp.where(jnp.any(reported), leaf, leaf), tree)

@@ -1,7 +1,5 @@
 """The check of a linearization: it keeps its promise on functions of its class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import jax
@@ -14,6 +12,8 @@ from droculo.precision import double
 from droculo.sets import Set
 from droculo.testing.points import all_inside, random_points
 
+Density = Callable[[float], float]
+
 #: Draws of Z whose law is tested; with a fixed seed the test is deterministic, so its level is a tolerance.
 DRAWS = 20_000
 
@@ -24,7 +24,7 @@ def check_linearization(
     functions: Sequence[Callable[[jax.Array], jax.Array]],
     /,
     *,
-    density: Callable[[float], float] | None = None,
+    density: Density | None = None,
     samples: int = 40,
     seed: int = 0,
 ) -> None:
@@ -53,11 +53,11 @@ def check_linearization(
 
 def _check_feasible(linearization: Linearization, set_: Set, x: jax.Array, rng: np.random.Generator) -> None:
     z = linearization.quantile(jnp.asarray(rng.uniform(size=len(x))))
-    assert all_inside(set_, np.asarray(jax.vmap(linearization.action)(x)), 1e-9), "an action h(x) leaves the set."
-    assert all_inside(set_, np.asarray(jax.vmap(linearization.query)(x, z)), 1e-9), "a query point leaves the set."
-    if linearization.trivial:
-        same = np.allclose(jax.vmap(linearization.query)(x, z), jax.vmap(linearization.action)(x), rtol=0, atol=1e-12)
-        assert same, "the linearization says that its query is its action (trivial), and it is not."
+    actions, queries = jax.vmap(linearization.action)(x), jax.vmap(linearization.query)(x, z)
+    assert all_inside(set_, np.asarray(actions), 1e-9), "an action h(x) leaves the set."
+    assert all_inside(set_, np.asarray(queries), 1e-9), "a query point leaves the set."
+    same = not linearization.trivial or np.allclose(queries, actions, rtol=0, atol=1e-12)
+    assert same, "the linearization says that its query is its action (trivial), and it is not."
 
 
 def _check_inequality(linearization: Linearization, f: Callable, x: jax.Array, y: jax.Array, name: str) -> None:
@@ -74,32 +74,30 @@ def _check_inequality(linearization: Linearization, f: Callable, x: jax.Array, y
         f"upper-linearizability fails for {name}: alpha f(y) - f(h(x)) = {left[worst]:g} exceeds "
         f"beta <g, y - x> = {right[worst]:g} at x = {np.asarray(x[worst])}, y = {np.asarray(y[worst])}."
     )
-    np.testing.assert_allclose(
-        touch, height, atol=scale, err_msg=f"the upper model of {name} does not touch f(h(x))/alpha"
-    )
+    message = f"the upper model of {name} does not touch f(h(x))/alpha"
+    np.testing.assert_allclose(touch, height, atol=scale, err_msg=message)
     assert np.all(above >= below - 1e-6 * (1 + np.abs(below))), f"the upper model of {name} does not lie above it."
 
 
-def _check_law(linearization: Linearization, density: Callable[[float], float], rng: np.random.Generator) -> None:
+def _check_law(linearization: Linearization, density: Density, rng: np.random.Generator) -> None:
     total, _ = integrate.quad(density, 0, 1)
     assert abs(total - 1) < 1e-9, f"the stated density of Z integrates to {total}, not to 1."
     grid = np.linspace(0, 1, 2001)
-    heights = np.array([density(z) for z in grid])
-    cumulative = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2 * np.diff(grid))])
+    cumulative = integrate.cumulative_trapezoid([density(z) for z in grid], grid, initial=0)
     draws = np.asarray(linearization.quantile(jnp.asarray(rng.uniform(size=DRAWS))))
     p = stats.kstest(draws, lambda z: np.interp(z, grid, cumulative)).pvalue
     assert p > 1e-3, f"Z does not follow its stated law: Kolmogorov-Smirnov gives p = {p:g} on {DRAWS} draws."
 
 
-def _check_mean(
-    linearization: Linearization, f: Callable, x: jax.Array, density: Callable[[float], float], name: str
-) -> None:
+def _check_mean(linearization: Linearization, f: Callable, x: jax.Array, density: Density, name: str) -> None:
     """E[estimate] against the stated density, which nothing in the linearization's own code knows of."""
     points, weights = np.polynomial.legendre.leggauss(60)
     z = (points + 1) / 2
     mass = weights / 2 * np.array([density(float(v)) for v in z])
-    estimates = np.stack(
-        [np.asarray(linearization.pull(x, v, jax.grad(f)(linearization.query(x, jnp.asarray(v))))) for v in z]
-    )
+
+    def estimate(z: jax.Array) -> jax.Array:
+        return linearization.pull(x, z, jax.grad(f)(linearization.query(x, z)))
+
     g = np.asarray(linearization.signal(jax.grad(f), x))
+    estimates = np.asarray(jax.vmap(estimate)(jnp.asarray(z)))
     np.testing.assert_allclose(mass @ estimates, g, rtol=1e-5, atol=1e-7, err_msg=f"E[estimate] is not g for {name}")

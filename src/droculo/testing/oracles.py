@@ -1,21 +1,19 @@
 """Lemma 1, word for word."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from droculo.oracles import InfeasibleProjection, Projection, batching, lemma_bound
 from droculo.precision import double
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 from droculo.testing.counting import CallCounter, counting
-from droculo.testing.points import all_inside, random_points
+from droculo.testing.points import all_inside, in_single, random_points
 
 
 def check_oracle(
@@ -38,8 +36,7 @@ def check_oracle(
     counted, counter = counting(set_)
     project = _Projector(oracle, counted, counter)
     with double():
-        points = random_points(set_, samples + 60, rng)
-        x0, z = points[:samples], points[samples:]
+        x0, z = np.split(random_points(set_, samples + 60, rng), [samples])
         step = rng.standard_normal((samples, set_.dim)) * float(set_.radius)
         y0 = x0 + step * np.geomspace(1e-3, 2.0, samples)[:, None]
         y0[0] = x0[0]  # nothing to do
@@ -52,12 +49,10 @@ def check_oracle(
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _run(
-    oracle: InfeasibleProjection, set_: Set, x0: jax.Array, y0: jax.Array, eps: jax.Array
-) -> tuple[Projection, jax.Array]:
+def _run(oracle: InfeasibleProjection, set_: Set, x0: Array, y0: Array, eps: Array) -> tuple[Projection, Array]:
     """The projections of all y0, without memories, and Lemma 1's bound of each."""
 
-    def one(x: jax.Array, y: jax.Array) -> tuple[Projection, jax.Array]:
+    def one(x: Array, y: Array) -> tuple[Projection, Array]:
         out = batching.project(oracle, set_, x, y, eps, oracle.init(set_, x))
         return dataclasses.replace(out, memory=None), lemma_bound(set_, x, y, eps)
 
@@ -81,20 +76,6 @@ class _Projector:
         )
         return out, np.asarray(bound)
 
-    def capped(self) -> _Projector:
-        """With a small cap where the oracle has one: an eps below rounding may need the lemma's 10^18 calls."""
-        if not hasattr(self.oracle, "limit"):
-            return self
-        return dataclasses.replace(self, oracle=dataclasses.replace(self.oracle, limit=200))
-
-    def single(self) -> _Projector:
-        """With all numbers of the set in float32."""
-        return dataclasses.replace(self, set_=_single(self.set_))
-
-
-def _single(tree: Any) -> Any:
-    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float32) if eqx.is_inexact_array(leaf) else leaf, tree)
-
 
 def _check_lemma(set_: Set, out: Projection, bound: Vector, x0: Vector, y0: Vector, z: Vector, eps: float) -> None:
     R = float(set_.radius)
@@ -103,11 +84,9 @@ def _check_lemma(set_: Set, out: Projection, bound: Vector, x0: Vector, y0: Vect
     assert all_inside(set_, x, 1e-8 * max(1, R)), "x is not in K."
     assert np.all(np.linalg.norm(y, axis=1) <= R * (1 + 1e-9)), "y is outside the ball of radius R."
     assert np.all(near <= 3 * eps * (1 + 1e-9)), f"|x - y|^2 = {near.max():g} exceeds 3 eps = {3 * eps:g}."
-    after = np.linalg.norm(y[:, None] - z[None], axis=2)
-    before = np.linalg.norm(y0[:, None] - z[None], axis=2)
-    assert np.all(after <= before + 1e-9 * max(1, R)), (
-        f"y is farther from some z in K than y0 was, by {np.max(after - before):g}: it was pulled past a point of K."
-    )
+    after, before = (np.linalg.norm(each[:, None] - z[None], axis=2) for each in (y, y0))
+    farther = f"y is farther from some z in K than y0 was, by {np.max(after - before):g}"
+    assert np.all(after <= before + 1e-9 * max(1, R)), f"{farther}: it was pulled past a point of K."
     calls = np.asarray(out.calls)
     assert np.all(calls <= bound), f"{calls.max()} LOO calls, more than Lemma 1's bound."
     assert np.all(np.asarray(out.converged)), "the contract holds, but the oracle says that it stopped early."
@@ -116,7 +95,10 @@ def _check_lemma(set_: Set, out: Projection, bound: Vector, x0: Vector, y0: Vect
 
 def _check_returns(project: _Projector, set_: Set, x0: Vector, y0: Vector) -> None:
     R = float(set_.radius)
-    tiny, _ = project.capped()(x0, y0, 1e-18 * R**2)
+    # With a small cap where the oracle has one: an eps below rounding may need the lemma's 10^18 calls.
+    cap = {"limit": 200} if hasattr(project.oracle, "limit") else {}
+    capped = dataclasses.replace(project, oracle=dataclasses.replace(project.oracle, **cap))
+    tiny, _ = capped(x0, y0, 1e-18 * R**2)
     assert all_inside(set_, np.asarray(tiny.x), 1e-8 * max(1, R)), "with an eps below rounding, x left K."
     odd = np.where(np.arange(len(x0))[:, None] % 2 == 0, x0 + 2 * R, np.nan)
     converged = np.asarray(project(x0, odd, 1e-2 * R**2)[0].converged)
@@ -129,7 +111,8 @@ def _check_single(project: _Projector, set_: Set, x0: Vector, y0: Vector, tolera
     R = float(set_.radius)
     eps = np.float32(tolerance * R**2)
     with jax.enable_x64(False):
-        out, _ = project.single()(_single(x0), _single(y0), eps)
+        x0, y0 = in_single(x0), in_single(y0)
+        out, _ = dataclasses.replace(project, set_=in_single(project.set_))(x0, y0, eps)
         assert out.x.dtype == out.y.dtype == jnp.float32, f"float32 in, {out.x.dtype} out."
         near = np.sum((np.asarray(out.x) - np.asarray(out.y)) ** 2, axis=1)
     with double():

@@ -1,7 +1,5 @@
 """Checks of the parts of DROCULO: draws, step rules and exchanges keep the contracts that its guarantees rest on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax
@@ -9,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms import Draws, Exchange, Keys, Mixed, Slot, StepRule, numbers
+from droculo.algorithms import Draw, Draws, Exchange, Keys, Mixed, Slot, StepRule, numbers
 from droculo.feedback import OnePoint, Signal
 from droculo.networks import Network, from_graph, ring
 from droculo.precision import double
 from droculo.sets import Box
+from droculo.testing.points import kinds
 
 #: Slots whose draws are tested.
 DRAWS = 4096
@@ -28,43 +27,34 @@ def check_draws(draws: Draws, /, *, signal: Signal | None = None, dim: int = 5, 
     """
     with double():
         signal = signal or OnePoint().prepare(Box(np.zeros(dim), np.ones(dim)), 0.1)
-        state = draws.init(dim, np.dtype(np.float64))
-        block = 6
+        dtype, block = np.dtype(np.float64), 6
+        state = draws.init(dim, dtype)
+
+        def draw(key: Array, index: int) -> Draw:
+            start, place = jnp.asarray(3 * block * slot), jnp.asarray(index)
+            one = Slot(start + index * slot, start, place, jnp.asarray(block), Keys(key, key), slot, slot)
+            return draws.draw(signal, one, dim, dtype, state)
+
         for index in (0, 1, block - 1):
-            found = jax.vmap(
-                lambda key, index=index: draws.draw(
-                    signal, _slot(key, index, block, slot), dim, np.dtype(np.float64), state
-                )
-            )(jax.random.split(jax.random.key(seed), DRAWS))
-            _check_uniform(np.asarray(found.u), f"u in slot {index}")
+            found = jax.vmap(draw, (0, None))(jax.random.split(jax.random.key(seed), DRAWS), index)
+            u = np.sort(found.u)
+            assert 0 <= u[0] <= u[-1] <= 1, f"u in slot {index} must lie in [0, 1]."
+            gap = np.max(np.abs(u - (np.arange(DRAWS) + 0.5) / DRAWS))
+            assert gap <= 2 / np.sqrt(DRAWS), f"u in slot {index} is not uniform: its distribution is off by {gap:.3f}."
             when = np.bincount(np.asarray(found.when), minlength=slot)
             assert len(when) == slot, f"the query round of slot {index} must lie in 0..{slot - 1}."
             worst = np.max(np.abs(when / DRAWS - 1 / slot))
             assert worst <= 4 / np.sqrt(DRAWS), f"the query round of slot {index} is not uniform: off by {worst:.3f}."
             _check_directions(np.asarray(found.v), signal, index)
-        one = _slot(jax.random.key(seed), 1, block, slot)
-        twice = [draws.draw(signal, one, dim, np.dtype(np.float64), state) for _ in range(2)]
-        assert all(map(np.array_equal, *map(jax.tree.leaves, twice))), "the same slot must have the same draw."
-        _check_same_types(state, draws.next(state, one.keys), "next()")
-
-
-def _slot(key: Array, index: int, block: int, length: int) -> Slot:
-    start = jnp.asarray(3 * block * length)
-    return Slot(start + index * length, start, jnp.asarray(index), jnp.asarray(block), Keys(key, key), length, length)
-
-
-def _check_uniform(u: np.ndarray, what: str) -> None:
-    assert np.all((u >= 0) & (u <= 1)), f"{what} must lie in [0, 1]."
-    gap = np.max(np.abs(np.sort(u) - (np.arange(len(u)) + 0.5) / len(u)))
-    assert gap <= 2 / np.sqrt(len(u)), f"{what} is not uniform: its distribution is off by {gap:.3f}."
+        key = jax.random.key(seed)
+        twice = [jax.tree.leaves(draw(key, 1)) for _ in range(2)]
+        assert all(map(np.array_equal, *twice)), "the same slot must have the same draw."
+        _check_same_types(state, draws.next(state, Keys(key, key)), "next()")
 
 
 def _check_directions(v: np.ndarray, signal: Signal, index: int) -> None:
-    expected = np.asarray(
-        jax.vmap(lambda key: signal.draw(key, v.shape[1], np.dtype(np.float64)))(
-            jax.random.split(jax.random.key(1), DRAWS)
-        )
-    )
+    keys = jax.random.split(jax.random.key(1), DRAWS)
+    expected = np.asarray(jax.vmap(lambda key: signal.draw(key, v.shape[1], v.dtype))(keys))
     scale = max(float(np.abs(expected).max()), 1e-12)
     mean = np.max(np.abs(v.mean(axis=0))) / scale
     assert mean <= 5 / np.sqrt(DRAWS), f"directions of slot {index} have mean {mean:.3f}: the estimate is biased."
@@ -85,18 +75,15 @@ def check_steps(steps: StepRule, /, *, dim: int = 5, blocks: int = 20, seed: int
         step = jax.jit(lambda *given: steps.step(*given))
         for block in range(blocks):
             said = steps.say(state)
-            shapes = [leaf.shape for leaf in jax.tree.leaves(said)]
-            assert shapes == [leaf.shape for leaf in jax.tree.leaves(steps.message)], (
-                f"the rule says arrays of shapes {shapes}, and its message declares others."
-            )
+            shapes, declared = _shapes(said), _shapes(steps.message)
+            assert shapes == declared, f"the rule says arrays of shapes {shapes}, and its message declares others."
             length = 0.0 if block == blocks // 2 else 10.0 ** rng.integers(-6, 7)
             signal = jnp.asarray(length * rng.standard_normal(dim))
             mixed = y + jnp.asarray(0.1 * rng.standard_normal(dim))
             eta, new = step(signal, y, mixed, said, state)
             plain = steps.step(signal, y, mixed, said, state)[0]
-            assert np.all(np.isfinite(eta) & (np.asarray(eta) > 0)), (
-                f"the step size of block {block} must be positive and finite; got {eta}."
-            )
+            good = np.all(np.isfinite(eta) & (np.asarray(eta) > 0))
+            assert good, f"the step size of block {block} must be positive and finite; got {eta}."
             assert np.allclose(eta, plain, rtol=1e-9), "the compiled rule gives another step size."
             _check_same_types(state, new, "step()")
             y, state = mixed + eta * signal / max(float(jnp.linalg.norm(eta * signal)), 1.0), new
@@ -107,9 +94,8 @@ def check_exchange(
 ) -> None:
     """Raise an AssertionError, in a full sentence, for the first promise that is broken.
 
-    The network average of y stays what it was, and so does that of what the step rule adds; disagreement shrinks over
-    `rounds` exchanges; each makes one call of `ports.mix` with what `message` declares; what is sent is credible; and the
-    state keeps its types.
+    The network averages of y and of what the step rule adds stay what they were; disagreement shrinks over `rounds`
+    exchanges; each calls `ports.mix` once, with what `message` declares and is credible; and the state keeps its types.
     """
     network = network or from_graph(ring(6))
     with double():
@@ -118,7 +104,7 @@ def check_exchange(
         more = jnp.asarray(rng.uniform(-1, 1, (network.n_agents, 2)))
         state = jax.vmap(exchange.init)(y)
         _check_message(exchange, network, y, more, state)
-        run = jax.jit(lambda number, y, state: _exchanged(exchange, network, number, y, more, state)[0])
+        run = jax.jit(lambda number, y, state: _exchanged(exchange, _GossipPorts(network, number), y, more, state))
         for number in range(rounds):
             mixed = run(number, y, state)
             for what, old, new in (("y", y, mixed.y), ("what the step rule adds", more, mixed.heard)):
@@ -129,28 +115,26 @@ def check_exchange(
         assert spread[1] <= 0.5 * spread[0], f"{rounds} exchanges left disagreement {spread[1]:.3g} of {spread[0]:.3g}."
 
 
-def _exchanged(
-    exchange: Exchange, network: Network, number: Any, y: Array, more: Array, state: Any
-) -> tuple[Mixed, list[Any]]:
-    """What comes out of an exchange of all agents, and the shapes of what was sent."""
-    ports = _GossipPorts(network, number)
-    mixed = jax.vmap(lambda *own: exchange.mix(ports, own[0], *own), axis_name=AXIS)(y, more, state)
-    return mixed, ports.sent
+def _exchanged(exchange: Exchange, ports: "_GossipPorts", y: Array, more: Array, state: Any) -> Mixed:
+    """What comes out of an exchange of all agents."""
+    return jax.vmap(lambda *own: exchange.mix(ports, own[0], *own), axis_name=AXIS)(y, more, state)
+
+
+def _shapes(tree: Any) -> list[tuple[int, ...]]:
+    return [leaf.shape for leaf in jax.tree.leaves(tree)]
 
 
 def _check_message(exchange: Exchange, network: Network, y: Array, more: Array, state: Any) -> None:
     dim = y.shape[1]
-    mixed, sent = _exchanged(exchange, network, 0, y, more, state)
+    ports = _GossipPorts(network, 0)
+    mixed, sent = _exchanged(exchange, ports, y, more, state), ports.sent
     assert len(sent) == 1, f"an exchange calls ports.mix once; it did so {len(sent)} times."
-    declared, shapes = (
-        [leaf.shape for leaf in jax.tree.leaves(tree)] for tree in (exchange.message(dim, numbers(2)), sent[0])
-    )
+    declared, shapes = _shapes(exchange.message(dim, numbers(2))), _shapes(sent[0])
     assert shapes == declared, f"the exchange sent arrays of shapes {shapes} and declares {declared}."
     domain = Box(-10 * np.ones(dim), 10 * np.ones(dim))
     center = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), sent[0])
-    assert exchange.credible(center, domain, jnp.ones(())), (
-        "the exchange would not believe what an agent at the center of the set sends."
-    )
+    believed = exchange.credible(center, domain, jnp.ones(()))
+    assert believed, "the exchange would not believe what an agent at the center of the set sends."
     _check_same_types(state, mixed.state, "mix()")
 
 
@@ -158,8 +142,7 @@ class _GossipPorts:
     """Ports inside a vmap over all agents of a network; they keep what was sent."""
 
     def __init__(self, network: Network, number: Any):
-        self.network = network
-        self.number = number
+        self.network, self.number = network, number
         self.sent: list[Any] = []
 
     def ask(self, played: Any, order: int) -> Any:
@@ -177,5 +160,5 @@ class _GossipPorts:
 
 
 def _check_same_types(before: Any, after: Any, what: str) -> None:
-    kinds = [[(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree)] for tree in (before, after)]
-    assert kinds[0] == kinds[1], f"{what} changes the types of the state: from {kinds[0]} to {kinds[1]}."
+    old, new = kinds(before), kinds(after)
+    assert old == new, f"{what} changes the types of the state: from {old} to {new}."

@@ -1,19 +1,6 @@
-"""Dec-BFTRL (arXiv 2608.30271): follow the regularized leader behind a barrier, with a separation oracle and no LOO.
+"""Methods of the literature that move in every round, after one exchange, and what all rivals of DROCULO share."""
 
-Certain: one d-vector sent a round, O(log T) calls of the separation oracle, regret T^(1/2). Reconstructed: the constants
-nu = 1 and mu = (2 kappa G/R) sqrt(2 T (1 + 1/delta)), delta = 1 - |W - J|, kappa = R/r. Ours: mu is divided by the scale of
-the step, as for all methods here; sets whose affine hull is not all of R^d, within that hull.
-
-    paper      here
-    K, x0      domain, its center
-    r, R       inner_radius, reach (K - x0 lies in the ball of radius R)
-    theta, u   state.slope, state.leader
-    p, s       state.offset, state.ray: GaugeDist of the leader
-"""
-
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -28,9 +15,83 @@ from droculo.feedback import Feedback, full_information
 from droculo.linearizations import Linearization, Setting
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
+from droculo.sets.membership import is_near
 
 #: halvings after which nothing is left of an interval in double precision
 HALVINGS = 60
+
+
+class Rival(Algorithm):
+    """It asks for gradients anywhere, in slots of one round, and every exchange sends one vector."""
+
+    domain: Set
+    horizon: int = eqx.field(static=True)
+    block: int = eqx.field(static=True, default=1, kw_only=True)
+    slot: int = eqx.field(static=True, default=1, kw_only=True)
+
+    @property
+    def feedback(self) -> Feedback:
+        return full_information()
+
+    @property
+    def message(self) -> jax.ShapeDtypeStruct:
+        return numbers(self.domain.dim)
+
+
+class EveryRound(Rival):
+    """It moves in every round, after one exchange, by the linearization's signal at its decision."""
+
+    linearization: Linearization
+
+    @property
+    def exchanges(self) -> int:
+        return 1
+
+    def play(self, ports: Ports, state: eqx.Module | Array, slot: Slot) -> tuple[Array, SlotPlay]:
+        x, h = self.decision(state), self.linearization
+        z = h.quantile(jax.random.uniform(jax.random.fold_in(slot.keys.own, slot.start), (), x.dtype))
+        played = SlotPlay(h.action(x)[None], slot.start[None], h.query(x, z)[None])
+        return h.pull(x, z, ports.ask(played, 1).asked[0]), played
+
+
+class DOBGA(EveryRound):
+    """DOBGA, decentralized online boosted gradient ascent (Zhang et al. 2023): one Euclidean projection in every round.
+
+    Certain: x <- project(mix(x) + eta (1 - e^-gamma)/gamma grad f(Z x)), one exchange and one projection a round, regret
+    T^(1/2) for monotone functions on a set with 0. Ours: the same step with any other linearization (the boosted gradient
+    is its signal, the factor its beta), so that concave functions give decentralized online gradient ascent; and the
+    constant in eta = R/(G sqrt T), from the rule that Droculo follows too. Make one agent with `DOBGA.design`.
+
+    >>> from droculo import problems
+    >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
+    >>> DOBGA.design(problem.setting, horizon=1024).block
+    1
+    """
+
+    step_size: Vector
+
+    @classmethod
+    def design(cls, setting: Setting, *, horizon: int, scales: Scales | None = None) -> Self:
+        """For any case whose gradients can be asked for anywhere, on a set that can project."""
+        expect(setting, Setting, "setting", "Pass problem.setting.")
+        T = whole_horizon(horizon)
+        jax.eval_shape(setting.set.project, jnp.zeros(setting.set.dim))  # raises where it cannot
+        scale = (scales or Scales()).step_for(full_information(), setting.linearization)
+        step = scale * float(setting.set.radius) / (float(setting.bounds.gradient) * np.sqrt(T))
+        return cls(setting.set, T, setting.linearization.for_set(setting.set), np.asarray(step))
+
+    def init(self) -> Array:
+        return jnp.asarray(self.domain.center)
+
+    def decision(self, state: Array) -> Array:
+        return state
+
+    def update(self, ports: Ports, state: Array, total: Array, keys: Keys) -> tuple[Array, OracleCalls]:
+        y = ports.mix(state) + self.step_size * self.linearization.beta * total
+        return self.domain.project(y), OracleCalls(projections=jnp.ones((), jnp.int32))
+
+    def credible(self, tree: Array, index: int | Array = 0) -> Array:
+        return is_near(self.domain, tree)
 
 
 class BFTRLState(eqx.Module):
@@ -42,8 +103,19 @@ class BFTRLState(eqx.Module):
     ray: Array  # s: how the gauge distance grows at the leader
 
 
-class DecBFTRL(Algorithm):
-    """One agent of Dec-BFTRL. Make it with `DecBFTRL.design`.
+class DecBFTRL(EveryRound):
+    """Dec-BFTRL (arXiv 2608.30271): follow the regularized leader behind a barrier, with a separation oracle and no LOO.
+
+    Certain: one d-vector sent a round, O(log T) calls of the separation oracle, regret T^(1/2). Reconstructed: the
+    constants nu = 1 and mu = (2 kappa G/R) sqrt(2 T (1 + 1/delta)), delta = 1 - |W - J|, kappa = R/r. Ours: mu is divided
+    by the scale of the step, as for all methods here; sets whose affine hull is not all of R^d, within that hull. Make one
+    agent with `DecBFTRL.design`.
+
+        paper      here
+        K, x0      domain, its center
+        r, R       inner_radius, reach (K - x0 lies in the ball of radius R)
+        theta, u   state.slope, state.leader
+        p, s       state.offset, state.ray: GaugeDist of the leader
 
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -51,18 +123,12 @@ class DecBFTRL(Algorithm):
     1
     """
 
-    domain: Set
-    linearization: Linearization
     reach: Vector
     curvature: Vector  # mu
     precision: Vector  # 1/T
-    horizon: int = eqx.field(static=True)
-    block: int = eqx.field(static=True, default=1)
-    slot: int = eqx.field(static=True, default=1)
-    exchanges: int = eqx.field(static=True, default=1)
 
     @classmethod
-    def design(cls, setting: Setting, *, horizon: int, mixing_rate: float, scales: Scales | None = None) -> DecBFTRL:
+    def design(cls, setting: Setting, *, horizon: int, mixing_rate: float, scales: Scales | None = None) -> Self:
         """For any case whose gradients can be asked for anywhere, on a set that can separate.
 
         `mixing_rate`: |W - J|, the network's second largest singular value (`network.mixing_rate`).
@@ -77,15 +143,7 @@ class DecBFTRL(Algorithm):
         bound = 2 * R / r * float(setting.bounds.gradient)
         step = (scales or Scales()).step_for(full_information(), setting.linearization)
         mu = bound / R * np.sqrt(2 * T * (1 + 1 / (1 - mixing_rate))) / step
-        return cls(domain, setting.linearization.for_set(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T), T)
-
-    @property
-    def feedback(self) -> Feedback:
-        return full_information()
-
-    @property
-    def message(self) -> jax.ShapeDtypeStruct:
-        return numbers(self.domain.dim)
+        return cls(domain, T, setting.linearization.for_set(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T))
 
     def init(self) -> BFTRLState:
         nothing = jnp.zeros_like(jnp.asarray(self.domain.center))
@@ -93,12 +151,6 @@ class DecBFTRL(Algorithm):
 
     def decision(self, state: BFTRLState) -> Array:
         return jnp.asarray(self.domain.center) + state.offset
-
-    def play(self, ports: Ports, state: BFTRLState, slot: Slot) -> tuple[Array, SlotPlay]:
-        w = self.decision(state)
-        z = self.linearization.quantile(jax.random.uniform(jax.random.fold_in(slot.keys.own, slot.start), (), w.dtype))
-        played = SlotPlay(self.linearization.action(w)[None], slot.start[None], self.linearization.query(w, z)[None])
-        return self.linearization.pull(w, z, ports.ask(played, 1).asked[0]), played
 
     def update(self, ports: Ports, state: BFTRLState, total: Array, keys: Keys) -> tuple[BFTRLState, OracleCalls]:
         loss = -self.domain.subspace.project(total)
@@ -137,8 +189,7 @@ def gauge_distance(domain: Set, u: Array, precision: Array) -> Gauge:
     center, r = jnp.asarray(domain.center), jnp.asarray(domain.inner_radius)
     square = jnp.dot(u, u)
     width = r**2 * precision / (2 * jnp.where(square > 0, square, 1))
-    # Below rounding nothing can be halved.
-    width = jnp.maximum(width, 4 * float(np.finfo(u.dtype).eps))
+    width = jnp.maximum(width, 4 * float(np.finfo(u.dtype).eps))  # below rounding nothing can be halved
     first = domain.separate(center + u)
 
     def wide(ends: Any) -> Array:
@@ -149,17 +200,12 @@ def gauge_distance(domain: Set, u: Array, precision: Array) -> Gauge:
         low, high, normal, calls = ends
         share = (low + high) / 2
         cut = domain.separate(center + share * u)
-        return (
-            jnp.where(cut.inside, share, low),
-            jnp.where(cut.inside, high, share),
-            jnp.where(cut.inside, normal, cut.normal),
-            calls + 1,
-        )
+        if_inside, if_outside = (share, high, normal), (low, share, cut.normal)
+        return *jax.tree.map(lambda yes, no: jnp.where(cut.inside, yes, no), if_inside, if_outside), calls + 1
 
     one = jnp.ones((), u.dtype)
     start = (jnp.where(first.inside, one, 0), one, first.normal, jnp.ones((), jnp.int32))
     low, high, normal, calls = jax.lax.while_loop(wide, halve, start)
     normal = domain.subspace.project(normal)  # on a face its other part would carry the leader off the affine hull
     along = high * jnp.dot(normal, u)
-    ray = jnp.where(first.inside, 0, normal / jnp.where(along != 0, along, 1))
-    return Gauge(low, ray, calls)
+    return Gauge(low, jnp.where(first.inside, 0, normal / jnp.where(along != 0, along, 1)), calls)
