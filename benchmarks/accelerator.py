@@ -29,7 +29,7 @@ from bench import write_page
 from targets import Target, table
 
 from droculo import Droculo, Record, feedback, networks, oracles, problems
-from droculo.algorithms import Schedule
+from droculo.algorithms.schedules import Schedule
 from droculo.engine.block import Shape, World, begin
 from droculo.engine.compiling import program
 from droculo.engine.plan import at_once

@@ -22,7 +22,7 @@ from targets import Part, Target, on_all_cores, table
 
 from droculo import Droculo, Scales, feedback, networks, oracles, problems, simulate
 from droculo.algorithms import IndependentDraws, SendXY
-from droculo.feedback import look_up
+from droculo.feedback.table import look_up
 from droculo.measure import Sample, best_fixed_point, certificate, regret
 
 N, DIM, THETA = 8, 10, 0.5

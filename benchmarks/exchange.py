@@ -76,7 +76,7 @@ def compare(case: str, model: str, network: str, oracle: str, horizon: int) -> R
 
 def pairs(linked: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """Every row of Table 1 on the ring, and four of them on each of these networks with both oracles."""
-    known = [pair for pair, row in feedback.TABLE_1.items() if not isinstance(row, feedback.Refusal)]
+    known = [pair for pair, row in feedback.TABLE_1.items() if not isinstance(row, feedback.table.Refusal)]
     listed = [(*pair, "ring", "corrective") for pair in known]
     for oracle in ORACLES:
         listed += [(*pair, network, oracle) for pair in REPRESENTATIVE for network in linked]

@@ -41,7 +41,7 @@ def main() -> None:
     print(f"{'case':<9}{'feedback':<18}" + "".join(f"{f'T={T}':>12}" for T in HORIZONS))
     for (case, model), row in feedback.TABLE_1.items():
         trivial = case in ("concave", "A1")
-        if isinstance(row, feedback.Refusal) or (trivial and model == "full information"):
+        if isinstance(row, feedback.table.Refusal) or (trivial and model == "full information"):
             continue
         if given.first and model not in ("full information", "semi-bandit"):
             continue

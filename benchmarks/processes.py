@@ -129,7 +129,7 @@ def many_agents(quick: bool) -> dict[str, float]:
     from mpi4py import MPI
 
     from droculo import Droculo, Record, feedback, networks, oracles, problems
-    from droculo.algorithms import message_bytes
+    from droculo.algorithms.contract import message_bytes
     from droculo.runtime import MPITransport, assign_agents, partition, run_process
 
     world, agents, d = MPI.COMM_WORLD, 1000 if quick else 10_000, 20

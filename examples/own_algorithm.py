@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from droculo import feedback, measure, networks, problems, sets, simulate
-from droculo.algorithms import Algorithm, OracleCalls, SlotPlay, numbers
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import OracleCalls, SlotPlay, numbers
 from droculo.testing import check_algorithm
 
 

@@ -5,7 +5,8 @@ import time
 import jax
 import numpy as np
 
-from droculo import Droculo, feedback, keep_compiled, measure, networks, problems, simulate
+from droculo import Droculo, feedback, measure, networks, problems, simulate
+from droculo.cache import keep_compiled
 
 AGENTS, HORIZON, THETA, SEEDS = 8, 1024, 0.5, 4
 

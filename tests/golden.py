@@ -12,7 +12,8 @@ import sys
 
 import numpy as np
 
-from droculo import Anytime, Droculo, Record, algorithms, feedback, simulate
+from droculo import Droculo, Record, algorithms, feedback, simulate
+from droculo.algorithms import Anytime
 from tests import designs
 from tests.runtime import cases
 

@@ -170,8 +170,8 @@ def test_every_room_is_listed():
 
 def test_the_public_surface():
     assert set(droculo.__all__) == {
-        "Anytime", "Checkpoint", "Droculo", "History", "Record", "Scales", "Trajectory", "feedback", "keep_compiled", "linearizations",
-        "measure", "networks", "oracles", "problems", "sets", "simulate",
+        "Checkpoint", "Droculo", "History", "Record", "Scales", "Trajectory", "algorithms", "experiments", "feedback", "linearizations",
+        "measure", "networks", "oracles", "problems", "report", "runtime", "sets", "simulate", "testing",
     }  # fmt: skip
     from droculo import testing
 
@@ -246,7 +246,7 @@ SHOWN = {
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
 def test_examples_run_and_show_what_they_say(example, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(example)])
-    monkeypatch.setattr("droculo.keep_compiled", lambda: None)  # not in the user's own cache
+    monkeypatch.setattr("droculo.cache.keep_compiled", lambda: None)  # not in the user's own cache
     runpy.run_path(str(example), run_name="__main__")
     printed = capsys.readouterr().out
     assert SHOWN[example.name](printed), printed
@@ -308,5 +308,5 @@ def test_every_member_of_every_family_is_checked():
         assert all(f"{check}(" in text for text in texts)
         missing = {c.__name__ for c in concrete(family, package) if not any(f"{c.__name__}(" in text for text in texts)}
         assert not missing, f"no contract test runs on {missing}"
-    learnable = {pair for pair, row in feedback.TABLE_1.items() if isinstance(row, feedback.Row)}
+    learnable = {pair for pair, row in feedback.TABLE_1.items() if isinstance(row, feedback.table.Row)}
     assert {(case, getattr(feedback, model)().kind) for case, model in PAIRS} == learnable

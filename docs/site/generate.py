@@ -1,7 +1,7 @@
 """Writes the tables of docs/choose.md, experiments.md, processes.md, families and api from the library itself: `python docs/site/generate.py`.
 
 A page says where they go: `<!-- table: covered -->` names one of `TABLES`, `<!-- members: sets Box Simplex -->` lists
-members of a package, `<!-- api: sets -->` documents all of them. What stands between such a line and `<!-- end -->` is
+members of a package (or of its modules: `host.Host`), `<!-- api: sets -->` documents all of them, and `<!-- api: sets host.Host -->` some. What stands between such a line and `<!-- end -->` is
 written here; a test compares.
 """
 
@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from droculo.experiments.rows import POINTS, RUNS
-from droculo.feedback import TABLE_1, Refusal, Row
+from droculo.feedback import TABLE_1
+from droculo.feedback.table import Refusal, Row
 from droculo.report import Table
 from droculo.runtime.protocol.transitions import TABLE as TRANSITIONS
 from droculo.runtime.protocol.transitions import State
@@ -103,27 +104,41 @@ TABLES = {
 }
 
 
+def member(package: str, name: str) -> Any:
+    """A member of a package's `__all__`, or, as `module.name`, one that a module of it defines."""
+    module, _, own = f"droculo.{package}.{name}".rpartition(".")
+    home = importlib.import_module(module)
+    known = (
+        home.__all__
+        if "." not in name
+        else [n for n, m in vars(home).items() if getattr(m, "__module__", "") == module]
+    )
+    if own not in known:
+        raise ValueError(f"{module} has no public member {own!r}; its members are {known}.")
+    return getattr(home, own)
+
+
 def members(package: str, names: list[str]) -> str:
     """One line for each: the first sentence of its docstring."""
-    module = importlib.import_module(f"droculo.{package}")
     found = []
     for name in names:
-        if name not in module.__all__:
-            raise ValueError(f"droculo.{package} has no public member {name!r}; its members are {module.__all__}.")
-        member = getattr(module, name)
         shown = f"`{name}`"
-        if documented(member):
+        if documented(member(package, name)):
             shown = f"[{shown}](../api/{package}.md#{anchor(package, name)})"
-        found.append([shown, LINES.get(f"{package}.{name}") or _line(member)])
+        found.append([shown, LINES.get(f"{package}.{name}") or _line(member(package, name))])
     return Table(["member", "what it is"], found).markdown()
 
 
-def api(package: str) -> str:
-    """What mkdocstrings is asked for: first what is named like its own file, which it would take for the file."""
-    names = importlib.import_module(f"droculo.{package}").__all__
+def api(package: str, chosen: list[str]) -> str:
+    """What mkdocstrings is asked for: all of a package, or members of its modules.
+
+    First comes what is named like its own file, which it would take for the file.
+    """
+    names = chosen or importlib.import_module(f"droculo.{package}").__all__
     apart = [place for name in names if (place := anchor(package, name)).count(".") == 3]
     options = "    options:\n      show_root_heading: true\n      show_root_toc_entry: true\n"
-    return "".join(f"::: {place}\n{options}\n" for place in apart) + f"::: droculo.{package}"
+    found = "".join(f"::: {place}\n{options}\n" for place in apart)
+    return found.strip() if chosen else f"{found}::: droculo.{package}"
 
 
 def documented(member: Any) -> bool:
@@ -133,7 +148,7 @@ def documented(member: Any) -> bool:
 
 def anchor(package: str, name: str) -> str:
     """Where a member stands on its API page. A function that is named like its file goes by its full address."""
-    own_file = importlib.util.find_spec(f"droculo.{package}.{name}") is not None
+    own_file = "." not in name and importlib.util.find_spec(f"droculo.{package}.{name}") is not None
     return f"droculo.{package}.{name}" + (f".{name}" if own_file else "")
 
 
@@ -149,7 +164,7 @@ def filled(page: str) -> str:
     def fill(place: re.Match[str]) -> str:
         kind, what = place[1], place[2]
         package, *names = what.split()
-        text = TABLES[what]() if kind == "table" else api(package) if kind == "api" else members(package, names)
+        text = TABLES[what]() if kind == "table" else api(package, names) if kind == "api" else members(package, names)
         return f"<!-- {kind}: {what} -->\n\n{text}\n\n<!-- end -->"
 
     return PLACE.sub(fill, page)

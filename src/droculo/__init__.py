@@ -9,26 +9,26 @@ import os
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from droculo import feedback, linearizations, measure, networks, oracles, problems, sets
-from droculo.algorithms import Anytime, Droculo, Scales
+from droculo import algorithms, feedback, linearizations, measure, networks, oracles, problems, sets
+from droculo.algorithms import Droculo, Scales
 from droculo.cache import keep_compiled
 from droculo.engine import History, Record, Trajectory
 from droculo.simulator import Checkpoint, simulate
 
 __version__ = "0.1.0"  # the only place: the package takes it from here
 
-__all__ = ["Anytime", "Checkpoint", "Droculo", "History", "Record", "Scales", "Trajectory", "keep_compiled", "simulate"]
-__all__ += ["feedback", "linearizations", "measure", "networks", "oracles", "problems", "sets"]
+__all__ = ["Checkpoint", "Droculo", "History", "Record", "Scales", "Trajectory", "simulate"]
+__all__ += ["algorithms", "feedback", "linearizations", "measure", "networks", "oracles", "problems", "sets"]
+__all__ += ["experiments", "report", "runtime", "testing"]
 
 if TYPE_CHECKING:
-    from droculo import algorithms as algorithms
     from droculo import experiments as experiments
     from droculo import report as report
     from droculo import runtime as runtime
     from droculo import testing as testing
 
 #: packages that are imported when they are first used, so that `import droculo` stays quick
-_LATER = ("algorithms", "experiments", "report", "runtime", "testing")
+_LATER = ("experiments", "report", "runtime", "testing")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from tests.designs import PROBLEMS, RING
 
-from droculo import Anytime, Checkpoint, Droculo, Record, feedback, measure, problems, simulate
-from droculo.algorithms import DOBGA
+from droculo import Checkpoint, Droculo, Record, feedback, measure, problems, simulate
+from droculo.algorithms import DOBGA, Anytime
 
 PROBLEM = PROBLEMS["A2"]
 

@@ -8,8 +8,8 @@ import pytest
 from tests.designs import PROBLEMS, RING, N
 
 from droculo import feedback, networks
-from droculo.algorithms import Algorithm, OracleCalls, SlotPlay, numbers
-from droculo.algorithms.contract import SilentPorts
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import OracleCalls, SilentPorts, SlotPlay, numbers
 from droculo.feedback import Feedback
 from droculo.sets import Set
 from droculo.testing import check_algorithm

@@ -6,7 +6,8 @@ import pytest
 from tests.designs import PAIRS, PROBLEMS, RING, design, matchings
 
 from droculo import Scales, feedback, networks, oracles
-from droculo.algorithms import SendXY, SendY, message_size, published
+from droculo.algorithms import SendXY, SendY, published
+from droculo.algorithms.contract import message_size
 from droculo.testing import check_algorithm
 
 

@@ -8,18 +8,9 @@ import pytest
 from tests.designs import PROBLEMS, RING, N, T
 
 from droculo import Droculo, Record, feedback, networks, problems, simulate
-from droculo.algorithms import (
-    EvenDraws,
-    Exchange,
-    FixedStep,
-    IndependentDraws,
-    Mixed,
-    SendXY,
-    SendY,
-    StepRule,
-    message_bytes,
-    numbers,
-)
+from droculo.algorithms import EvenDraws, Exchange, FixedStep, IndependentDraws, SendXY, SendY, StepRule
+from droculo.algorithms.contract import message_bytes, numbers
+from droculo.algorithms.exchange import Mixed
 from droculo.feedback import Feedback, Gradient, OnePoint, TwoPoint
 from droculo.sets import Box
 from droculo.testing import check_draws, check_exchange, check_steps
@@ -143,7 +134,7 @@ NETWORKS = {
     "ring": RING,
     "star": networks.from_graph(networks.star(9)),
     "complete": networks.from_graph(networks.complete(4)),
-    "karate": networks.from_graph(networks.karate()),
+    "karate": networks.from_graph(networks.examples.karate()),
     "one agent": networks.from_graph(networks.single()),
 }
 

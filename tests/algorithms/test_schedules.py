@@ -20,8 +20,9 @@ from droculo import (
     sets,
     simulate,
 )
-from droculo.algorithms import Schedule
-from droculo.feedback import TABLE_1, Refusal, look_up
+from droculo.algorithms.schedules import Schedule
+from droculo.feedback import TABLE_1
+from droculo.feedback.table import Refusal, look_up
 
 A1 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0, face=True)
 A2 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0)
@@ -175,7 +176,7 @@ def test_the_paper_as_it_stands():
     theirs = design(A2, "bandit", 256, 0.5, scales=Scales.theorem())
     assert float(agent.steps.step_size) == float(theirs.steps.step_size)
     assert float(agent.tolerance) == float(theirs.tolerance)
-    assert algorithms.message_size(agent) == 2 * algorithms.message_size(theirs)
+    assert algorithms.contract.message_size(agent) == 2 * algorithms.contract.message_size(theirs)
     with pytest.raises(TypeError, match="feedback must be a Feedback"):
         algorithms.published(A2.setting, "bandit", horizon=256, theta=0.5)
 

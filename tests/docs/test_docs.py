@@ -23,6 +23,8 @@ FAMILIES = {
     "feedback": "feedback", "algorithms": "algorithms", "oracles": "oracles", "measure": "measures",
 }  # fmt: skip
 PACKAGES = [*FAMILIES, "simulator", "testing", "experiments", "report"]
+#: whose members stand on these pages without their module
+MODULES = ["algorithms.contract", "algorithms.droculo", "algorithms.schedules", "sets.geometry"]
 #: how many lines the paper's algorithms have, ends of loops included
 LINES = {1: 13, 2: 16, 3: 23, 4: 17, 5: 26}
 NEEDED = ["mkdocs", "material", "mkdocstrings", "latex2mathml"]
@@ -66,7 +68,7 @@ def test_the_specs_of_the_experiments_page_are_right(tmp_path):
 def test_a_family_page_lists_every_member(package):
     text = (DOCS / "families" / f"{FAMILIES[package]}.md").read_text()
     public = {(package, name) for name in importlib.import_module(f"droculo.{package}").__all__}
-    assert generate.listed(text) == public
+    assert {(home, name) for home, name in generate.listed(text) if "." not in name} == public
 
 
 @pytest.mark.parametrize("page", FAMILIES.values())
@@ -82,7 +84,7 @@ def resolve(symbol):
     if first in PACKAGES:
         found = importlib.import_module(f"droculo.{first}")
     else:
-        homes = [droculo, *(importlib.import_module(f"droculo.{name}") for name in PACKAGES)]
+        homes = [droculo, *(importlib.import_module(f"droculo.{name}") for name in (*PACKAGES, *MODULES))]
         found = next(getattr(home, first) for home in homes if hasattr(home, first))
     for name in rest:
         kinds = inspect.getmro(found) if isinstance(found, type) else ()

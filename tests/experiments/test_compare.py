@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from droculo.experiments import ALGORITHMS, SpecError, build, study, sweep
+from droculo.experiments import ALGORITHMS, SpecError, study, sweep
 from droculo.experiments.catalogue import title
+from droculo.experiments.cell import build
 from droculo.experiments.studies.compare import GRAPHS, PLANTED
 from droculo.report import STUDY_PAGES
 from droculo.report.summary import RunRows, mean, method, queries

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from droculo.experiments import Results, Spec, Sweep, build, collect, study, sweep_in_turns, turns
+from droculo.experiments import Results, Spec, Sweep, collect, study, sweep_in_turns, turns
+from droculo.experiments.cell import build
 from droculo.experiments.rows import POINTS, RUNS
 from droculo.experiments.store import table
 from droculo.experiments.studies import crossover as cells

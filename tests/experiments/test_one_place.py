@@ -2,7 +2,8 @@
 
 from dataclasses import fields
 
-from droculo.algorithms import DOBGA, OracleCalls
+from droculo.algorithms import DOBGA
+from droculo.algorithms.contract import OracleCalls
 from droculo.cli import main
 from droculo.engine.costs import COSTS, COUNTED, LABELS
 from droculo.experiments import ALGORITHMS, parse, study

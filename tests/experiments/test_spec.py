@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from droculo.experiments import ALGORITHMS, FEEDBACKS, NETWORKS, PROBLEMS, SpecError, build, load, parse
-from droculo.experiments.cell import Choice, network_of, problem_of
+from droculo.experiments import ALGORITHMS, FEEDBACKS, NETWORKS, PROBLEMS, SpecError, load, parse
+from droculo.experiments.cell import Choice, build, network_of, problem_of
 from droculo.experiments.toml_lines import Lines
 
 HEAD = 'problems = {name = "top-b", agents = 3, dim = 4}\nhorizons = 16\n'

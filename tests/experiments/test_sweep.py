@@ -15,8 +15,9 @@ import pytest
 
 from droculo import measure, networks, problems, simulate
 from droculo.algorithms import DOBGA
-from droculo.experiments import Store, StoreError, cell, collect, load, parse, sweep, sweeps
+from droculo.experiments import Store, cell, collect, load, parse, sweep, sweeps
 from droculo.experiments.rows import FLEETING, POINTS, RUNS, Rows
+from droculo.experiments.store import StoreError
 from droculo.experiments.sweeps import spec_of
 
 pyarrow = pytest.importorskip("pyarrow", reason="results on disk need pyarrow")

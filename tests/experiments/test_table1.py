@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from droculo import networks
-from droculo.experiments import Results, Sweep, build, collect, study, sweep
+from droculo.experiments import Results, Sweep, collect, study, sweep
 from droculo.experiments.catalogue import ALGORITHMS
+from droculo.experiments.cell import build
 from droculo.experiments.rows import POINTS, RUNS
 from droculo.experiments.store import table
 from droculo.experiments.studies import table1
-from droculo.feedback import TABLE_1, Refusal
+from droculo.feedback import TABLE_1
+from droculo.feedback.table import Refusal
 from droculo.measure import fit_exponent
 from droculo.report import STUDY_PAGES
 from droculo.report.summary import RunRows, growth, mean

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from droculo import sets
-from droculo.feedback import Gradient, OnePoint, SlotSums, TwoPoint, ValueStats
+from droculo.feedback import Gradient, OnePoint, TwoPoint
+from droculo.feedback.signals import SlotSums, ValueStats
 from droculo.precision import double
 
 D = 5

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from droculo.experiments import build
+from droculo.experiments.cell import build
 from droculo.gallery import STORIES
 from droculo.gallery.__main__ import main
 from droculo.gallery.page import index, page, play

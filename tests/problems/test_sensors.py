@@ -136,7 +136,7 @@ def test_the_stories_draw_what_was_learned():
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
-    from droculo.experiments import build
+    from droculo.experiments.cell import build
     from droculo.gallery.sensors import MUTUAL, STORY
 
     for story in (STORY, MUTUAL):

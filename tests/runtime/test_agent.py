@@ -13,7 +13,8 @@ from tests.designs import PROBLEMS, design
 from droculo import feedback, networks, oracles, simulate
 from droculo.algorithms import DMFW, DOBGA
 from droculo.precision import double
-from droculo.runtime import Agent, Hub, MemoryTransport, Transport, gather
+from droculo.runtime import Agent, MemoryTransport, Transport, gather
+from droculo.runtime.transports.memory import Hub
 
 A2 = PROBLEMS["A2"]
 PAIR = networks.from_graph(networks.path(2))

@@ -10,8 +10,9 @@ import pytest
 from tests.runtime.cases import CASES, KEY, endpoints
 
 from droculo import simulate
-from droculo.runtime import Meter, ProcessRun, assign_agents, gather, partition
-from droculo.runtime.driver import layout_of
+from droculo.runtime import assign_agents, gather, partition
+from droculo.runtime.driver import ProcessRun, layout_of
+from droculo.runtime.transports.base import Meter
 
 ROOT = Path(__file__).parent.parent.parent
 PROCESSES = 4

@@ -18,12 +18,14 @@ from tests.runtime.forked import Forked
 from droculo import Record, measure, networks, simulate
 from droculo.algorithms import DOBGA
 from droculo.engine.fingerprint import fingerprint
-from droculo.experiments import build, load
+from droculo.experiments import load
+from droculo.experiments.cell import build
 from droculo.experiments.over_zenoh import Deployment
 from droculo.experiments.processes import folder_of, read_run
-from droculo.runtime import Hub, MemoryTransport, assign_agents, gather, partition, run_process
+from droculo.runtime import MemoryTransport, assign_agents, gather, partition, run_process
 from droculo.runtime.driver import layout_of
 from droculo.runtime.journal import Entry, Journal, Layout, read_entries
+from droculo.runtime.transports.memory import Hub
 
 #: how many runs to try, each with three deaths
 RUNS = int(os.environ.get("DROCULO_KILLS", "1"))

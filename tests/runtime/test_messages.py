@@ -10,11 +10,13 @@ import pytest
 from tests.designs import PROBLEMS
 
 from droculo import networks, simulate
-from droculo.algorithms import DOBGA, OracleCalls, message_bytes, numbers
+from droculo.algorithms import DOBGA
+from droculo.algorithms.contract import OracleCalls, message_bytes, numbers
 from droculo.precision import double
-from droculo.runtime import Hub, MemoryTransport, assign_agents, gather, partition, run_process
+from droculo.runtime import MemoryTransport, assign_agents, gather, partition, run_process
 from droculo.runtime.messages import Bytes, Numbers, message_of
 from droculo.runtime.protocol.frames import Frame, Kind, decode
+from droculo.runtime.transports.memory import Hub
 from droculo.sets.membership import is_near
 
 A2 = PROBLEMS["A2"]

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from tests.runtime.cases import endpoints
 
-from droculo.runtime import TLS, Hub, MemoryTransport, ZenohTransport
+from droculo.runtime import TLS, MemoryTransport, ZenohTransport
 from droculo.runtime.protocol.frames import Frame, FrameError, Kind, decode
 from droculo.runtime.transports.base import why_unusable
+from droculo.runtime.transports.memory import Hub
 from droculo.runtime.transports.zenoh import Clock
 from droculo.testing import check_transport
 

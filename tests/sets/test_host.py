@@ -32,7 +32,7 @@ def polytope() -> sets.Polytope:
     return sets.Polytope(A, [1.5, -1.5, 1.5, 1.0], 0.0, 1.0)
 
 
-def everything() -> list[sets.HostSet]:
+def everything() -> list[sets.host.HostSet]:
     return [
         polytope(),
         sets.Birkhoff(3),

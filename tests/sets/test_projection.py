@@ -248,12 +248,12 @@ class TooFar(sets.Box):
 
 class Inwards(sets.Box):
     def separate(self, x):
-        return sets.Cut(super().separate(x).inside, -super().separate(x).normal)
+        return sets.contract.Cut(super().separate(x).inside, -super().separate(x).normal)
 
 
 class Everywhere(sets.Box):
     def separate(self, x):
-        return sets.Cut(jnp.all(jnp.isfinite(x)), jnp.where(jnp.isfinite(x), 0, jnp.nan))
+        return sets.contract.Cut(jnp.all(jnp.isfinite(x)), jnp.where(jnp.isfinite(x), 0, jnp.nan))
 
 
 def test_check_set_sees_wrong_projections_and_wrong_cuts() -> None:

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from tests.designs import PROBLEMS, RING, N
 
-from droculo import Anytime, History, measure, simulate
-from droculo.algorithms import DOBGA
+from droculo import History, measure, simulate
+from droculo.algorithms import DOBGA, Anytime
 
 pandas = pytest.importorskip("pandas")
 PROBLEM = PROBLEMS["A2"]

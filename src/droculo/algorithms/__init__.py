@@ -1,39 +1,18 @@
-"""DROCULO, its `parts`, and its rivals; `schedules` makes numbers of Table 1's powers of T."""
+"""DROCULO, its parts (`draws`, `exchange`, `steps`), and its rivals; `schedules` makes numbers of Table 1's powers of T.
 
-from droculo.algorithms.anytime import Anytime, Phase
-from droculo.algorithms.contract import (
-    Algorithm,
-    Answers,
-    Keys,
-    OracleCalls,
-    Ports,
-    Slot,
-    SlotPlay,
-    message_bytes,
-    message_size,
-    numbers,
-)
-from droculo.algorithms.droculo import Droculo, DroculoState
+What a new algorithm is made of is in `droculo.algorithms.contract`.
+"""
+
+from droculo.algorithms.anytime import Anytime
+from droculo.algorithms.contract import Algorithm
+from droculo.algorithms.draws import Draws, EvenDraws, IndependentDraws
+from droculo.algorithms.droculo import Droculo
+from droculo.algorithms.exchange import Exchange, SendXY, SendY
 from droculo.algorithms.meta_frank_wolfe import DMFW, MonoDMFW
-from droculo.algorithms.parts import (
-    Draw,
-    Draws,
-    EvenDraws,
-    Exchange,
-    FixedStep,
-    IndependentDraws,
-    Mixed,
-    SendXY,
-    SendY,
-    StepRule,
-)
 from droculo.algorithms.presets import dpobga, published
 from droculo.algorithms.rivals import DOBGA, DecBFTRL
-from droculo.algorithms.schedules import Scales, Schedule, schedule
+from droculo.algorithms.schedules import Scales
+from droculo.algorithms.steps import FixedStep, StepRule
 
-__all__ = ["Algorithm", "Answers", "Keys", "OracleCalls", "Ports", "Slot", "SlotPlay"]
-__all__ += ["message_bytes", "message_size", "numbers"]
-__all__ += ["Draw", "Draws", "EvenDraws", "FixedStep", "IndependentDraws", "StepRule"]
-__all__ += ["Exchange", "Mixed", "SendXY", "SendY"]
-__all__ += ["DMFW", "DOBGA", "Anytime", "DecBFTRL", "Droculo", "DroculoState", "MonoDMFW", "Phase"]
-__all__ += ["Scales", "Schedule", "dpobga", "published", "schedule"]
+__all__ = ["DMFW", "DOBGA", "Algorithm", "Anytime", "DecBFTRL", "Droculo", "MonoDMFW", "dpobga", "published"]
+__all__ += ["Draws", "EvenDraws", "Exchange", "FixedStep", "IndependentDraws", "Scales", "SendXY", "SendY", "StepRule"]

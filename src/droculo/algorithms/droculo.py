@@ -19,9 +19,13 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay
-from droculo.algorithms.parts import Draws, Exchange, StepRule, parts_of
+from droculo.algorithms.draws import Draws
+from droculo.algorithms.exchange import Exchange
+from droculo.algorithms.parts import parts_of
 from droculo.algorithms.schedules import Scales, Schedule, schedule
-from droculo.feedback import Feedback, SlotSums, ValueStats
+from droculo.algorithms.steps import StepRule
+from droculo.feedback import Feedback
+from droculo.feedback.signals import SlotSums, ValueStats
 from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection, batching
 from droculo.sets import Set

@@ -5,9 +5,10 @@ import dataclasses
 import equinox as eqx
 from numpy.typing import ArrayLike
 
+from droculo.algorithms.draws import IndependentDraws
 from droculo.algorithms.droculo import Droculo
+from droculo.algorithms.exchange import SendXY
 from droculo.algorithms.meta_frank_wolfe import needs_zero
-from droculo.algorithms.parts import IndependentDraws, SendXY
 from droculo.algorithms.schedules import Scales
 from droculo.feedback import Feedback, OnePoint, full_information
 from droculo.linearizations import Setting
@@ -22,7 +23,7 @@ def published(
     >>> from droculo import algorithms, feedback, problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
     >>> agent = published(problem.setting, feedback.bandit(), horizon=1024, theta=0.5)
-    >>> algorithms.message_size(agent)
+    >>> algorithms.contract.message_size(agent)
     12
     """
     if isinstance(feedback, Feedback) and isinstance(feedback.signal, OnePoint):

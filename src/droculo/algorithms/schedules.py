@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from droculo.expect import expect
-from droculo.feedback import Feedback, look_up
+from droculo.feedback import Feedback
+from droculo.feedback.table import look_up
 from droculo.linearizations import Linearization, Setting
 from droculo.oracles import InfeasibleProjection
 from droculo.sets import Set

@@ -37,7 +37,8 @@ def launch(context: typer.Context, spec: Spec, processes: Processes, over: Carri
     The same files and the same page as droculo run. On several hosts: mpiexec ... droculo agent SPEC, or droculo agent SPEC
     --over zenoh on each.
     """
-    from droculo.experiments import build, load
+    from droculo.experiments import load
+    from droculo.experiments.cell import build
     from droculo.runtime import assign_agents
 
     found = load(spec)

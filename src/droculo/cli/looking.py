@@ -107,9 +107,9 @@ def plan(
     What to choose, what it costs, and what is promised.
     """
     from droculo import measure
-    from droculo.experiments import FEEDBACKS, Choice
+    from droculo.experiments import FEEDBACKS
     from droculo.experiments.catalogue import nearest
-    from droculo.experiments.cell import network_of, problem_of
+    from droculo.experiments.cell import Choice, network_of, problem_of
     from droculo.report.table import Table
 
     if feedback not in FEEDBACKS:

@@ -87,8 +87,9 @@ def show(spec: Annotated[Path, typer.Argument(help="A spec, or a folder of resul
 
     And which cells of its grid are impossible, and why.
     """
-    from droculo.algorithms import message_bytes
-    from droculo.experiments import build, load
+    from droculo.algorithms.contract import message_bytes
+    from droculo.experiments import load
+    from droculo.experiments.cell import build
     from droculo.experiments.sweeps import spec_of
     from droculo.report.table import Table
 

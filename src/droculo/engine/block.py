@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.experimental.layout import Layout, with_layout_constraint
 
-from droculo.algorithms import Algorithm, Answers, Keys, OracleCalls, SlotPlay
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import Answers, Keys, OracleCalls, SlotPlay
 from droculo.engine.record import Record
 from droculo.networks import Network
 from droculo.problems import Problem

@@ -1,6 +1,6 @@
 """What a run costs: one table, from which ledgers, journals, stored rows, tables and the page take names and meanings.
 
-To add a cost that an update counts, add a field to `droculo.algorithms.OracleCalls`; all that is below follows.
+To add a cost that an update counts, add a field to `droculo.algorithms.contract.OracleCalls`; all that is below follows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from droculo.algorithms import Algorithm, OracleCalls, message_bytes
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import OracleCalls, message_bytes
 from droculo.plotting import tidy_frame
 
 if TYPE_CHECKING:

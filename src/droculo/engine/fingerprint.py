@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay
-from droculo.algorithms.contract import SilentPorts
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import Answers, Keys, SilentPorts, SlotPlay
 from droculo.engine.compiling import program
 from droculo.engine.results_version import RESULTS_VERSION
 from droculo.engine.run import cast

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from droculo.algorithms import Algorithm, Keys
-from droculo.algorithms.contract import SilentPorts
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import Keys, SilentPorts
 from droculo.engine.block import Shape
 from droculo.engine.record import Record
 

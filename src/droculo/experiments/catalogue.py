@@ -160,10 +160,10 @@ NETWORKS: dict[str, Entry] = {
     "small-world": Entry("a ring with a few links rewired (Watts and Strogatz)", _small_world),
     "single": Entry("one agent alone", networks.single),
     "feeder-areas": Entry("the six areas of the 33-bus feeder, joined by its lines", lambda: area_graph()),
-    "karate": Entry("Zachary's karate club, 34 members", networks.karate),
-    "florentine": Entry("15 families of Florence", networks.florentine),
-    "davis": Entry("women and events of the American South, 32 nodes", networks.davis),
-    "les-miserables": Entry("77 characters", networks.les_miserables),
+    "karate": Entry("Zachary's karate club, 34 members", networks.examples.karate),
+    "florentine": Entry("15 families of Florence", networks.examples.florentine),
+    "davis": Entry("women and events of the American South, 32 nodes", networks.examples.davis),
+    "les-miserables": Entry("77 characters", networks.examples.les_miserables),
 }  # fmt: skip
 
 #: options of every network

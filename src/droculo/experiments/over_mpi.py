@@ -13,7 +13,9 @@ from droculo.experiments.processes import fingerprint_of, folder_of, keep_cell
 from droculo.experiments.spec import Spec
 from droculo.experiments.store import Store
 from droculo.experiments.sweeps import Progress, Sweep, begin, collect
-from droculo.runtime import GatheredRun, MPITransport, ProcessRun, assign_agents, gather, partition, run_process
+from droculo.runtime import MPITransport, assign_agents, gather, partition, run_process
+from droculo.runtime.driver import ProcessRun
+from droculo.runtime.gathered import GatheredRun
 from droculo.runtime.transports.mpi import bring_together, mpi
 
 

@@ -14,9 +14,11 @@ from droculo.experiments.run import Played, run_cell, stacked
 from droculo.experiments.spec import Spec
 from droculo.experiments.store import Store, StoreError
 from droculo.experiments.whole_files import write_whole
-from droculo.runtime import GatheredRun, Meter, ProcessRun, assign_agents, gather, partition
-from droculo.runtime.driver import layout_of
+from droculo.runtime import assign_agents, gather, partition
+from droculo.runtime.driver import ProcessRun, layout_of
+from droculo.runtime.gathered import GatheredRun
 from droculo.runtime.journal import read_entries
+from droculo.runtime.transports.base import Meter
 
 
 def folder_of(out: Path, key: str, seed: int, me: int | None = None) -> Path:

@@ -23,7 +23,7 @@ from droculo.experiments import catalogue
 from droculo.experiments.cell import Cell, build
 from droculo.experiments.measures import MOST_DRAWN, costs_at, measured
 from droculo.experiments.rows import Row, Rows
-from droculo.feedback import look_up
+from droculo.feedback.table import look_up
 from droculo.measure import Sample
 from droculo.networks import Network
 from droculo.problems import Problem

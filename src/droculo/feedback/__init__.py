@@ -9,9 +9,8 @@ from droculo.feedback.models import (
     two_point,
     zeroth_order,
 )
-from droculo.feedback.signals import Gradient, OnePoint, Signal, SlotSums, TwoPoint, ValueStats
-from droculo.feedback.table import TABLE_1, Refusal, Row, look_up
+from droculo.feedback.signals import Gradient, OnePoint, Signal, TwoPoint
+from droculo.feedback.table import TABLE_1
 
-__all__ = ["TABLE_1", "Feedback", "FeedbackKind", "Refusal", "Row", "look_up"]
-__all__ += ["Gradient", "OnePoint", "Signal", "SlotSums", "TwoPoint", "ValueStats"]
+__all__ = ["TABLE_1", "Feedback", "FeedbackKind", "Gradient", "OnePoint", "Signal", "TwoPoint"]
 __all__ += ["bandit", "full_information", "semi_bandit", "two_point", "zeroth_order"]

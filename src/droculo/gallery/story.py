@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from droculo.engine import Trajectory
-from droculo.experiments import Cell, Choice
+from droculo.experiments import Cell
+from droculo.experiments.cell import Choice
 from droculo.problems import Problem
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from droculo.algorithms import Droculo, Scales
 from droculo.algorithms.schedules import Schedule, answer_bound, schedule
 from droculo.expect import expect
-from droculo.feedback import Feedback, Row, look_up
+from droculo.feedback import Feedback
+from droculo.feedback.table import Row, look_up
 from droculo.linearizations import Setting
 from droculo.networks import Network
 

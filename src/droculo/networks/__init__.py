@@ -1,14 +1,11 @@
 """Who agents talk to, and how they average: `from_graph(ring(10))` is a network, `Failing` and `TimeVarying` wrap."""
 
+from droculo.networks import examples as examples
 from droculo.networks.graphs import (
     Edges,
     complete,
-    davis,
     erdos_renyi,
-    florentine,
     grid,
-    karate,
-    les_miserables,
     path,
     random_regular,
     ring,
@@ -17,9 +14,8 @@ from droculo.networks.graphs import (
     star,
 )
 from droculo.networks.network import Failing, Fixed, Network, TimeVarying, from_edges, from_graph
-from droculo.networks.weights import Weights, from_matrix, from_strengths, lazy, metropolis, validate_matrix
+from droculo.networks.weights import Weights, from_matrix, from_strengths, lazy, metropolis
 
 __all__ = ["Edges", "Failing", "Fixed", "Network", "TimeVarying", "Weights", "from_edges", "from_graph", "from_matrix"]
-__all__ += ["complete", "davis", "erdos_renyi", "florentine", "grid", "karate", "les_miserables", "path"]
-__all__ += ["random_regular", "ring", "single", "small_world", "star"]
-__all__ += ["from_strengths", "lazy", "metropolis", "validate_matrix"]
+__all__ += ["complete", "erdos_renyi", "grid", "path", "random_regular", "ring", "single", "small_world"]
+__all__ += ["from_strengths", "lazy", "metropolis", "star"]

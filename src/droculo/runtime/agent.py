@@ -14,8 +14,8 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from droculo.algorithms import Algorithm, Answers, Keys, SlotPlay, message_bytes
-from droculo.algorithms.contract import SilentPorts
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import Answers, Keys, SilentPorts, SlotPlay, message_bytes
 from droculo.engine.block import RunKeys, World
 from droculo.engine.compiling import program
 from droculo.engine.fingerprint import behaviour_of_algorithm, fingerprint

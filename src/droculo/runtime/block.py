@@ -15,7 +15,8 @@ from jax.custom_batching import custom_vmap
 from jax.experimental import io_callback
 from numpy.typing import NDArray
 
-from droculo.algorithms import Algorithm, OracleCalls
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import OracleCalls
 from droculo.engine.block import AgentBlock, AgentPorts, Kept, RunKeys, Shape, World
 from droculo.engine.compiling import supported_options
 from droculo.networks.links import Links, at

@@ -33,7 +33,8 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from droculo.algorithms import Algorithm, message_bytes, message_size
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import message_bytes, message_size
 from droculo.engine import Record
 from droculo.engine.block import Shape, begin
 from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint

@@ -2,16 +2,25 @@
 
 from droculo.sets.budgets import Knapsack, PartitionMatroid, budget, fixed_budget
 from droculo.sets.combinatorial import Birkhoff, SpanningTrees
-from droculo.sets.contract import Cut, Set
+from droculo.sets.contract import Set
 from droculo.sets.flows import Flows
-from droculo.sets.geometry import Full, Geometry, Joint, Span, Subspace, ZeroSums
-from droculo.sets.host import Host, HostSet, from_oracle
+from droculo.sets.geometry import Full, Geometry, Span, ZeroSums
+from droculo.sets.host import from_oracle
 from droculo.sets.hull import Hull
 from droculo.sets.polytope import Polytope
 from droculo.sets.shapes import Box, L1Ball, L2Ball, NuclearBall, Simplex
 from droculo.sets.wrappers import AffineImage, Product, Shrunk, scaled, translated
 
-__all__ = ["AffineImage", "Birkhoff", "Box", "Cut", "Flows", "Full", "Geometry", "Host", "HostSet", "Hull", "Joint"]
-__all__ += ["Knapsack", "L1Ball", "L2Ball", "NuclearBall", "PartitionMatroid", "Polytope", "Product", "Set", "Shrunk"]
-__all__ += ["Simplex", "Span", "SpanningTrees", "Subspace", "ZeroSums", "budget", "fixed_budget", "from_oracle"]
-__all__ += ["scaled", "translated"]
+__all__ = ["AffineImage", "Birkhoff", "Box", "Flows", "Full", "Geometry", "Hull", "Knapsack", "L1Ball", "L2Ball"]
+__all__ += [
+    "NuclearBall",
+    "PartitionMatroid",
+    "Polytope",
+    "Product",
+    "Set",
+    "Shrunk",
+    "Simplex",
+    "Span",
+    "SpanningTrees",
+]
+__all__ += ["ZeroSums", "budget", "fixed_budget", "from_oracle", "scaled", "translated"]

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms import Algorithm, Keys
-from droculo.algorithms.contract import SilentPorts
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import Keys, SilentPorts
 from droculo.engine import Record, Trajectory
 from droculo.engine.costs import LABELS
 from droculo.networks import Fixed, Network, from_graph, from_matrix, ring, single

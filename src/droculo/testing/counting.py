@@ -10,8 +10,10 @@ import numpy as np
 from jax import Array
 from jax.custom_batching import custom_vmap
 
-from droculo.algorithms import Algorithm, Answers, Keys, OracleCalls, Ports, Slot, SlotPlay
-from droculo.sets import Cut, Set
+from droculo.algorithms import Algorithm
+from droculo.algorithms.contract import Answers, Keys, OracleCalls, Ports, Slot, SlotPlay
+from droculo.sets import Set
+from droculo.sets.contract import Cut
 from droculo.sets.membership import slack
 from droculo.sets.vertices import Vertex
 from droculo.testing.points import kinds, of_base

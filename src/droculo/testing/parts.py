@@ -7,7 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.algorithms import Draw, Draws, Exchange, Keys, Mixed, Slot, StepRule, numbers
+from droculo.algorithms import Draws, Exchange, StepRule
+from droculo.algorithms.contract import Keys, Slot, numbers
+from droculo.algorithms.draws import Draw
+from droculo.algorithms.exchange import Mixed
 from droculo.feedback import OnePoint, Signal
 from droculo.networks import Network, from_graph, ring
 from droculo.precision import double

@@ -144,7 +144,7 @@ def _rival(size: Size, name: str, entry: Entry) -> TableRow:
 
 def _row(size: Size, functions: str, domain: str, case: str, model: str, problem: str, **options: Any) -> TableRow:
     known = TABLE_1[case, FEEDBACKS[model]().kind]
-    assert isinstance(known, feedback.Row)
+    assert isinstance(known, feedback.table.Row)
     found = _cells(size, problem, _droculo(model), size.horizons, **options)
     paper = _cells(size, problem, _droculo(model, oracle="paper"), _affordable(size, THETA), **options)
     return TableRow(
