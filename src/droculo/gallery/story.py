@@ -34,16 +34,9 @@ class Story:
 
 
 def cell(
-    problem: str,
-    network: str,
-    feedback: str,
-    horizon: int,
-    *,
-    theta: float,
-    step: float,
-    tolerance: float,
-    **options: Any,
-) -> Cell:
+    problem: str, feedback: str, horizon: int, theta: float, step: float,
+    tolerance: float = 0.05, network: str = "ring", **options: Any,
+) -> Cell:  # fmt: skip
     """A run of DROCULO with seed 0; `options` are the problem's."""
     method = Choice.of("algorithm", "droculo", feedback=feedback, theta=theta, step=step, tolerance=tolerance)
     return Cell(Choice.of("problem", problem, **options), Choice.of("network", network), method, horizon, (0,), 2)
