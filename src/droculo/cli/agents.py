@@ -41,16 +41,13 @@ def launch(context: typer.Context, spec: Spec, processes: Processes, over: Carri
     from droculo.runtime import assign_agents
 
     found = load(spec)
-    for cell in found.cells:
-        assign_agents(
-            build(cell, found.folder)[1].n_agents, processes
-        )  # too many processes are an error before any is started
+    for cell in found.cells:  # too many processes are an error before any is started
+        assign_agents(build(cell, found.folder)[1].n_agents, processes)
     folder = out or Path("results") / f"{spec.stem}-{over}"
     context.obj.keeps = True
     if over is Over.mpi:
-        command = [_mpiexec(), "-n", str(processes), sys.executable, "-m", "droculo"]
-        ended = subprocess.run([*command, "agent", str(spec), "--out", str(folder)], check=False)
-        return ended.returncode
+        command = [_mpiexec(), "-n", str(processes), sys.executable, "-m", "droculo", "agent", str(spec)]
+        return subprocess.run([*command, "--out", str(folder)], check=False).returncode
     from droculo.experiments.over_zenoh import sweep_over_zenoh
 
     with progress("cells") as tell:
@@ -113,13 +110,12 @@ def gather(context: typer.Context, spec: Spec, processes: Processes, out: Out = 
 
 def _rank(command: str, spec: Path, folder: Path) -> int:
     """Run a rank: only rank 0 prints; an error in any rank ends the job."""
+    from droculo.experiments import load
     from droculo.experiments.over_mpi import sweep_over_mpi
     from droculo.runtime.transports.mpi import mpi
 
     world = mpi().COMM_WORLD
     try:
-        from droculo.experiments import load
-
         with progress("cells") as tell:
             found = sweep_over_mpi(load(spec), folder, progress=tell, command=command)
         return 0 if found is None else shown(found)

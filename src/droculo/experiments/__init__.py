@@ -6,8 +6,7 @@ from droculo.experiments.over_zenoh import Deployment
 from droculo.experiments.run import run_cell
 from droculo.experiments.spec import Spec, SpecError, load, parse, study
 from droculo.experiments.store import Results, Store, StoreError
-from droculo.experiments.sweeps import Sweep, collect, sweep
-from droculo.experiments.turns import sweep_in_turns
+from droculo.experiments.sweeps import Sweep, collect, sweep, sweep_in_turns
 
 __all__ = [
     "ALGORITHMS",

@@ -97,37 +97,28 @@ def measured(cell: Cell, problem: Problem, run: Trajectory, folder: Path, sample
     N, T = len(run.agents), run.horizon
     nodes = 1 if problem.linearization.trivial else NODES
     if sample is None and float(N) ** 2 * T * nodes > MOST_EVALUATIONS:
-        return _estimated(problem, run, SAMPLE, problem.comparator(T, run.agents))
-    best = best_point(cell.problem, folder, cell.problem.text(folder), T, N)
-    if sample is not None:
-        return _estimated(problem, run, sample, best)
-    times = np.unique(np.geomspace(1, T, cell.points).round().astype(np.int64))
-    at = times.tolist()
-    earned = np.cumsum(rewards(problem, run), axis=1)[:, times - 1]
-    lost = certified = None
-    if best is not None:
-        lost = regret(problem, run, at=at, comparator=None if best.kind == "exact" else best).curve
-    if problem.differentiable:
-        certified = certificate(problem, run, nodes=NODES, at=at).curve
+        sample, best = SAMPLE, problem.comparator(T, run.agents)
+    else:
+        best = best_point(cell.problem, folder, cell.problem.text(folder), T, N)
+    given = None if best is None or best.kind == "exact" else best
     gaps = consensus_gaps(run)
     apart = gaps.max(axis=-1).mean(axis=-1)
-    return Measured(times, earned, lost, certified, None, gaps[:, times - 1], apart, best, N <= MOST_DRAWN)
-
-
-def _estimated(problem: Problem, run: Trajectory, sample: Sample, best: Comparator | None) -> Measured:
-    """Measures of the end of a run, on a sample of agents, functions and rounds."""
-    seeds = len(run.actions)
-    error = np.zeros((seeds, 1))
     earned = lost = certified = None
-    if problem.differentiable:
-        found = certificate(problem, run, sample=sample)
-        earned, certified, error = found.rewards[:, None], found.bound[:, None], np.atleast_2d(found.error)
+    if sample is not None:
+        error = np.zeros((len(run.actions), 1))
+        if problem.differentiable:
+            found = certificate(problem, run, sample=sample)
+            earned, certified, error = found.rewards[:, None], found.bound[:, None], np.atleast_2d(found.error)
+        if best is not None:
+            lost = regret(problem, run, sample=sample, comparator=given).total[:, None]
+        return Measured(np.array([T]), earned, lost, certified, error, gaps[:, -1:], apart, best, False)
+    times = np.unique(np.geomspace(1, T, cell.points).round().astype(np.int64))
+    earned = np.cumsum(rewards(problem, run), axis=1)[:, times - 1]
     if best is not None:
-        given = None if best.kind == "exact" else best
-        lost = regret(problem, run, sample=sample, comparator=given).total[:, None]
-    gaps = consensus_gaps(run)
-    apart = gaps.max(axis=-1).mean(axis=-1)
-    return Measured(np.array([run.horizon]), earned, lost, certified, error, gaps[:, -1:], apart, best, False)
+        lost = regret(problem, run, at=times.tolist(), comparator=given).curve
+    if problem.differentiable:
+        certified = certificate(problem, run, nodes=NODES, at=times.tolist()).curve
+    return Measured(times, earned, lost, certified, None, gaps[:, times - 1], apart, best, N <= MOST_DRAWN)
 
 
 @lru_cache(maxsize=8)

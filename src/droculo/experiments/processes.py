@@ -12,8 +12,7 @@ from droculo.experiments.cell import Cell, build
 from droculo.experiments.rows import Row
 from droculo.experiments.run import Played, run_cell, stacked
 from droculo.experiments.spec import Spec
-from droculo.experiments.store import Store, StoreError
-from droculo.experiments.whole_files import write_whole
+from droculo.experiments.store import Store, StoreError, write_whole
 from droculo.runtime import GatheredRun, Meter, ProcessRun, assign_agents, gather, partition
 from droculo.runtime.driver import layout_of
 from droculo.runtime.journal import read_entries
@@ -33,18 +32,13 @@ def fingerprint_of(spec: Spec) -> bytes:
 def keep_cell(store: Store, spec: Spec, cell: Cell, driver: str, processes: int, runs: Sequence[GatheredRun]) -> None:
     """Measure the runs of processes, and keep their rows like those of a simulated cell."""
     run = stacked([run.trajectory for run in runs])
-    about = [{"driver": driver, "processes": processes, **_faults(each)} for each in runs]
+    about: list[Row] = [
+        {"driver": driver, "processes": processes, "missed_rounds": int(faults.missed_rounds.sum())}
+        | {"failed_links": faults.failed_links, "disagreements": faults.disagreements}
+        for faults in (each.faults for each in runs)
+    ]
     played = Played(run, about, run.ledger.seconds)
     store.keep(cell.key(spec.folder), run_cell(cell, spec.folder, lambda *_: played))
-
-
-def _faults(run: GatheredRun) -> Row:
-    faults = run.faults
-    return {
-        "missed_rounds": int(faults.missed_rounds.sum()),
-        "failed_links": faults.failed_links,
-        "disagreements": faults.disagreements,
-    }
 
 
 def write_meter(folder: Path, part: ProcessRun) -> None:

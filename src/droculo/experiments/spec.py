@@ -6,6 +6,7 @@ import json
 import math
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -88,7 +89,13 @@ def parse(text: str, *, name: str = "the spec", folder: Path = Path()) -> Spec:
     draft = _Draft(name, Lines(text), folder.absolute(), given)
     if "study" in given:
         return _of_study(draft, text)
-    _check_keys(draft)
+    for key in given:
+        if key not in KEYS:
+            raise draft.error((key,), f"a spec has no {key!r}; {nearest(key, KEYS)}")
+    for key in ("problems", "algorithms", "horizons"):
+        if given.get(key, []) == []:
+            needed = "a spec needs problems, algorithms and horizons (droculo new writes one)"
+            raise SpecError(f"{name} names no {key}: {needed}.")
     title, points = given.get("title", ""), given.get("points", POINTS)
     if not isinstance(title, str):
         raise draft.error(("title",), f"the title is text in quotes; got {title!r}.")
@@ -139,17 +146,6 @@ def _of_study(draft: _Draft, text: str) -> Spec:
 
 def _whole(value: Any, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _check_keys(draft: _Draft) -> None:
-    for key in draft.given:
-        if key not in KEYS:
-            raise draft.error((key,), f"a spec has no {key!r}; {nearest(key, KEYS)}")
-    for key in ("problems", "algorithms", "horizons"):
-        if key not in draft.given or draft.given[key] == []:
-            raise SpecError(
-                f"{draft.name} names no {key}: a spec needs problems, algorithms and horizons (droculo new writes one)."
-            )
 
 
 def _listed(value: Any) -> list[Any]:
@@ -284,19 +280,16 @@ def _sorted_out(draft: _Draft, drawn: list[tuple[Cell, list[Mark]]]) -> tuple[li
         else:
             cells.append(cell)
             usable.update(marks)
-    blamed = [(error, [mark for mark in marks if mark not in usable]) for _, error, marks in left_out]
-    blamed = [(error, useless) for error, useless in blamed if useless]
-    # Prefer a cell whose reason concerns a useless value; other reasons may concern values that other cells can use.
-    blamed.sort(key=lambda each: not any(_is_about(each[0], path) for path, _ in each[1]))
+    useless = [(error, [mark for mark in marks if mark not in usable]) for _, error, marks in left_out]
+    blamed = [(error, marks) for error, marks in useless if marks]
     if blamed:
-        reason, useless = blamed[0]
-        raise draft.error(_culprit(useless, reason), str(reason))
-    names: dict[tuple[str, str, str, int], Cell] = {}
-    for cell in cells:
-        name = (cell.problem.label, cell.network.label, cell.label, cell.horizon)
-        if name in names:
-            raise SpecError(f"{draft.name} asks for the same run twice: {cell.label}, horizon {cell.horizon}.")
-        names[name] = cell
+        # Prefer a cell whose reason concerns a useless value; other reasons may concern values that other cells can use.
+        reason, marks = min(blamed, key=lambda each: not any(_is_about(each[0], path) for path, _ in each[1]))
+        raise draft.error(_culprit(marks, reason), str(reason))
+    names = Counter((cell.problem.label, cell.network.label, cell.label, cell.horizon) for cell in cells)
+    for (_, _, label, horizon), times in names.items():
+        if times > 1:
+            raise SpecError(f"{draft.name} asks for the same run twice: {label}, horizon {horizon}.")
     return cells, [(cell, str(error)) for cell, error, _ in left_out]
 
 

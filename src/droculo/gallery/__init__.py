@@ -1,7 +1,7 @@
 """One story for each application: `python -m droculo.gallery` runs them and writes their pages and pictures."""
 
 from droculo.gallery import classics, commerce, feeder, sensors, social
-from droculo.gallery.story import Story
+from droculo.gallery.page import Story
 
 #: by the name of the page
 STORIES: dict[str, Story] = {

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story, cell
+from droculo.gallery.page import Story, cell
 from droculo.problems import MeanField, Problem
 
 
@@ -30,11 +30,10 @@ QUADRATIC = Story(
     round="Each agent goes through four quadratics x.Hx/2 + h.x in turn.",
     set="{Ax <= 1, 0 <= x <= 1} with 15 random rows. Its oracle is a linear program, solved by HiGHS outside of "
     "the compiled program.",
-    case="A2: monotone with diminishing returns on a set with the origin, alpha = 1 - 1/e. No entry of H is "
-    "positive, so the gradient h + Hx falls as x grows, and h = -H 1 keeps it from falling below 0. The "
-    "authors' own version has h = -0.1 H 1 (`NQP.random`, case A4 or A3). It is not monotone and needs a "
-    "constant of about 1570 to be non-negative, of which learning could gain less than 20: a reward curve "
-    "shows nothing, so this one is shown.",
+    case="A2: monotone with diminishing returns on a set with the origin, alpha = 1 - 1/e. No entry of H is positive, "
+    "so the gradient h + Hx falls as x grows, and h = -H 1 keeps it from falling below 0. The authors' own version has "
+    "h = -0.1 H 1 (`NQP.random`, case A4 or A3). It is not monotone and needs a constant of about 1570 to be "
+    "non-negative, of which learning could gain less than 20: a reward curve shows nothing, so this one is shown.",
     source="H = -10 times a symmetrised uniform matrix and A uniform, 25 coordinates and 15 constraints: an earlier "
     "benchmark of the paper's authors. The family is that of Bian et al. (2017).",
     unit="reward per round",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story, cell
+from droculo.gallery.page import Story, cell
 from droculo.problems import Inventory, Pricing, Problem, Recommendation
 from droculo.problems.applications.ratings import movielens_titles
 
@@ -42,11 +42,10 @@ PRICING = Story(
     set="What fits on the trucks: {0 <= x <= 1, volumes.x <= capacity}, a knapsack. Its oracle loads the products "
     "with the most signal per volume first.",
     case="A4: non-monotone with diminishing returns on a down-closed set, alpha = 1/e. Revenue is q.D^-1 (A - q). "
-    "Products are substitutes, so D is an M-matrix and D^-1 has no negative entry: every second derivative is "
-    "at most 0. It is not concave here, because all demand follows the price of one leading brand; with a "
-    "symmetric D it would be. Even the largest quantities leave no price below 0, so neither is "
-    "revenue. A4 plays 1 - exp(-x), at most 0.63 in every coordinate: the best plan lies partly out of its "
-    "reach.",
+    "Products are substitutes, so D is an M-matrix and D^-1 has no negative entry: every second derivative is at most "
+    "0. It is not concave here, because all demand follows the price of one leading brand; with a symmetric D it would "
+    "be. Even the largest quantities leave no price below 0, so neither is revenue. A4 plays 1 - exp(-x), at most 0.63 "
+    "in every coordinate: the best plan lies partly out of its reach.",
     source="Linear demand of substitutes with random coefficients. In prices instead of quantities the same revenue "
     "is supermodular, and none of the cases would hold.",
     unit="revenue per store and week",
@@ -79,12 +78,11 @@ INVENTORY = Story(
     agents="Warehouses. Each has records of the demand of its own region, and all order by one plan.",
     round="A week, of one of four seasons; each season has its own sample of observed demand in each warehouse.",
     set="At most four full supplies: {0 <= x <= 1, sum x <= 4}. Its oracle fills the four with the largest signal.",
-    case="Concave, alpha = 1: what is sold of a product, E min(demand, stock), is concave in the stock, the stock "
-    "is linear in the fill levels, and so is the cost. It also has diminishing returns and is not monotone, "
-    'so A3 and A4 hold as well (`case="A4"`), but they promise less: they need a profit that is never '
-    "negative, and the large constant which makes it so is earned by doing nothing. An alpha-regret with "
-    "alpha < 1 would say nothing. The gradient only needs how often each product runs out at the stock that "
-    "was played: semi-bandit feedback.",
+    case="Concave, alpha = 1: what is sold of a product, E min(demand, stock), is concave in the stock, the stock is "
+    "linear in the fill levels, and so is the cost. It also has diminishing returns and is not monotone, so A3 and A4 "
+    'hold as well (`case="A4"`), but they promise less: they need a profit that is never negative, and the large '
+    "constant which makes it so is earned by doing nothing. An alpha-regret with alpha < 1 would say nothing. The "
+    "gradient only needs how often each product runs out at the stock that was played: semi-bandit feedback.",
     source="Poisson samples stand in for records; `Inventory.from_demands` takes your own. Every observation is "
     "spread evenly over an interval of four units, which makes the profit smooth.",
     unit="profit per warehouse and week",

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story, cell
+from droculo.gallery.page import Story, cell
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.problems.applications.feeder import Reconfiguration

@@ -1,8 +1,8 @@
-"""From a story to a run, a picture and a page."""
+"""An application: what it tells a reader, and the cell that is run for it; then its run, its picture and its page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,48 @@ import numpy as np
 
 from droculo.engine import History, Trajectory
 from droculo.expect import extra
+from droculo.experiments import Cell, Choice
 from droculo.experiments.measures import best_point
 from droculo.experiments.run import play_cell, rows_of
-from droculo.gallery.story import Story
 from droculo.measure import Sample, count_infeasible, fixed_rewards, rewards
 from droculo.problems import Problem
 from droculo.report import Figure, Page, Table
 from droculo.report.figure import Drawing
-from droculo.report.page import Picture
+from droculo.report.page import Part, Picture
 
 #: the certificates of the gallery are estimates, since some problems are slow to evaluate
 SAMPLE = Sample(agents=3, functions=32, rounds=128)
+
+
+@dataclass(frozen=True)
+class Story:
+    """One application: answers in plain sentences (Markdown), a run, and a drawing of what was learned.
+
+    `draw` fills one panel of the picture with the final decisions, in the application's own terms; the other panel, rewards
+    over time against the best fixed point, is the same for all.
+    """
+
+    title: str
+    decided: str  # the meaning of a coordinate of x
+    agents: str  # the meaning of an agent
+    round: str  # the meaning of a round, and what changes from one to the next
+    set: str  # the set and its oracle
+    case: str  # the case, and why it holds
+    source: str  # where numbers and model come from
+    unit: str  # of the reward, for the axis
+    cell: Cell
+    draw: Callable[[Any, Problem, Trajectory], None]  # (Matplotlib axes, problem, run)
+    caption: str  # of the drawing
+    window: int | None = None  # rounds that are averaged for the curve of rewards; by default a sixtieth of all
+
+
+def cell(
+    problem: str, feedback: str, horizon: int, theta: float, step: float,
+    tolerance: float = 0.05, network: str = "ring", **options: Any,
+) -> Cell:  # fmt: skip
+    """A run of DROCULO with seed 0; `options` are the problem's."""
+    method = Choice.of("algorithm", "droculo", feedback=feedback, theta=theta, step=step, tolerance=tolerance)
+    return Cell(Choice.of("problem", problem, **options), Choice.of("network", network), method, horizon, (0,), 2)
 
 
 @dataclass(frozen=True)
@@ -102,7 +133,7 @@ def page(story: Story, result: Result, name: str) -> Page:
             f"{row['certified'] / T:.4g} ± {row['certified_error'] / T:.2g}",
         ],
     ]
-    parts: list[str | Table | Picture] = [
+    parts: list[Part] = [
         f"*Made by `python -m droculo.gallery {name}`.*",
         Picture(f"{name}.png", picture(story, result), story.caption),
         f"*Right: {story.caption}*",
@@ -140,7 +171,7 @@ def index(stories: Mapping[str, Story]) -> Page:
         [f"[{story.title}]({name}.md)", f"[![{story.caption}]({name}.png)]({name}.md)"]
         for name, story in stories.items()
     ]
-    parts: list[str | Table | Picture] = [
+    parts: list[Part] = [
         "*Made by `make gallery`, which runs all of them in about three minutes.*",
         "Left in each picture: what the agents earn a round, against the best fixed point and against staying where they began.\n"
         "Right: what they ended up doing.",

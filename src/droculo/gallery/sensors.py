@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story, cell
+from droculo.gallery.page import Story, cell
 from droculo.problems.adversaries import PeriodicWeights
 from droculo.problems.applications.sensors import MutualInformation, random_fields
 from droculo.problems.multilinear import all_masks

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story, cell
+from droculo.gallery.page import Story, cell
 from droculo.problems import Influence, Problem, Revenue
 
 
