@@ -16,14 +16,8 @@ import typer
 from droculo.cli.screen import complain, progress
 from droculo.cli.sweeps import Out, shown
 
-
-class Over(StrEnum):
-    """What carries the messages."""
-
-    mpi = "mpi"
-    zenoh = "zenoh"
-
-
+#: what carries the messages
+Over = StrEnum("Over", ["mpi", "zenoh"])
 Spec = Annotated[Path, typer.Argument(help="A spec.")]
 Carried = Annotated[Over, typer.Option("--over", help="mpi: a cluster's; zenoh: peer to peer, survives its processes.")]
 Processes = Annotated[
@@ -78,9 +72,8 @@ def agent(
     if over is Over.mpi:
         return _rank(context.obj.command, spec, folder)
     if field is None or me is None:
-        raise ValueError(
-            "over Zenoh a process needs --field FILE (the endpoints of all) and --me NUMBER (which it is)."
-        )
+        needed = "--field FILE (the endpoints of all) and --me NUMBER (which it is)"
+        raise ValueError(f"over Zenoh a process needs {needed}.")
     from droculo.experiments import load
     from droculo.experiments.over_zenoh import Deployment, agent_over_zenoh
 

@@ -17,13 +17,7 @@ import typer
 
 from droculo.cli.screen import console
 
-
-class _Family(StrEnum):
-    sets = "sets"
-    problems = "problems"
-    algorithms = "algorithms"
-    networks = "networks"
-    feedbacks = "feedbacks"
+_Family = StrEnum("_Family", ["sets", "problems", "algorithms", "networks", "feedbacks"])
 
 
 def new(path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("spec.toml")) -> None:

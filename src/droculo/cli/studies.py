@@ -14,11 +14,7 @@ if TYPE_CHECKING:
     from droculo.experiments import Spec
 
 Out = Annotated[Path, typer.Option("--out", help="The folder to write to: pages, and rows below data.")]
-
-
-class _Size(StrEnum):
-    quick = "quick"
-    full = "full"
+_Size = StrEnum("_Size", ["quick", "full"])
 
 
 def table1(

@@ -73,14 +73,19 @@ PROBLEMS: dict[str, Entry] = {
     "water-filling": Entry("planted, concave: power over channels, drifting gains", _water_filling),
     "drifting-top-b": _random("planted, A2: top-b with weights that drift in waves", problems.TopB.random, agents=8, dim=10, budget=3, seed=0),
     "drifting-cut": _random("planted, A3 (A4 if down_closed): a cut whose weights drift in waves", problems.PlantedCut.random, agents=8, left=4, right=6, seed=0),
-    "feeder": Entry("A2: how far to close the tie lines of the 33-bus power feeder", lambda budget=1.0: problems.TieLines(budget_size=budget)),
+    "feeder": Entry(
+        "A2: how far to close the tie lines of the 33-bus power feeder",
+        lambda budget=1.0: problems.TieLines(budget_size=budget),
+    ),
     "feeder-trees": Entry(
         "concave: which tree the 33-bus feeder runs as",
         lambda low=0.05, from_open=False: problems.Reconfiguration(low=low, from_open=from_open),
     ),
     "recommendation": _random("A2: which items to show, synthetic ratings", problems.Recommendation.synthetic),
     "movielens": _random("A2: which films to show (extra `data`)", problems.Recommendation.movielens),
-    "pricing": _random("A4: prices of substitutes in many stores", problems.Pricing.random, stores=8, products=12, seed=0),
+    "pricing": _random(
+        "A4: prices of substitutes in many stores", problems.Pricing.random, stores=8, products=12, seed=0
+    ),
     "inventory": _random("concave: how much warehouses order", problems.Inventory.random, agents=6, products=8, supplies=10, seed=0),
     "mean-field": _random("A4: mean-field inference of a facility-location model", problems.MeanField.synthetic),
     "revenue": _random("A4: which members of the karate club get a free product", problems.Revenue.karate, agents=6),
@@ -143,9 +148,8 @@ def network(make: Callable[..., Any], agents: int | None, options: Mapping[str, 
     share = options.get("lazy")
     if isinstance(made, Network):
         if share is not None:
-            raise ValueError(
-                "lazy = ... is for graphs, and this is a network that brings its weights: make it lazy there."
-            )
+            why = "lazy = ... is for graphs, and this is a network that brings its weights: make it lazy there."
+            raise ValueError(why)
         found = made
     else:
         weights = networks.metropolis(made)

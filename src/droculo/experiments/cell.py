@@ -23,8 +23,10 @@ from droculo.problems import Problem
 _CATALOGUES = {"problem": catalogue.PROBLEMS, "network": catalogue.NETWORKS, "algorithm": catalogue.ALGORITHMS}
 #: what a choice makes, and its public name
 _WANTED: dict[str, tuple[type, str]] = {
-    "problem": (Problem, "problems.Problem"), "network": (Network, "networks.Network"), "algorithm": (Algorithm, "algorithms.Algorithm"),
-}  # fmt: skip
+    "problem": (Problem, "problems.Problem"),
+    "network": (Network, "networks.Network"),
+    "algorithm": (Algorithm, "algorithms.Algorithm"),
+}
 #: options that are names themselves
 _NAMES: dict[str, Mapping[str, Any]] = {
     "feedback": catalogue.FEEDBACKS, "oracle": catalogue.ORACLES, "draws": catalogue.DRAWS,
@@ -193,8 +195,8 @@ def build(cell: Cell, folder: Path) -> tuple[Problem, Network, Algorithm]:
     problem = problem_of(cell.problem, folder)
     network = network_of(cell.network, problem.agents, folder)
     if problem.agents is not None and network.n_agents != problem.agents:
-        why = f"{cell.network.label} has {network.n_agents} agents, and {cell.problem.label} is posed for {problem.agents}."
-        raise NotPossibleError("network", why)
+        agents = f"{cell.network.label} has {network.n_agents} agents"
+        raise NotPossibleError("network", f"{agents}, and {cell.problem.label} is posed for {problem.agents}.")
 
     def design(make: Callable[..., Any], options: dict[str, Any]) -> Any:
         extra = {"network": network} if "network" in inspect.signature(make).parameters else {}

@@ -42,21 +42,19 @@ class Measured(NamedTuple):
     best: Comparator | None
     drawn: bool  # True if the measures of single agents are kept
 
+    def _at(self, name: str, place: int, k: int, of: Any = np.mean) -> float | None:
+        """A curve at a time, its mean or its largest value over agents."""
+        curve: Numbers | None = getattr(self, name)
+        return None if curve is None else float(of(curve[place, k]))
+
     def totals(self, place: int) -> Row:
         """The columns of `rows.RUNS` that are measured, for one seed."""
-
-        def end(curve: Numbers | None, of: Any = np.mean) -> float | None:
-            return None if curve is None else float(of(curve[place, -1]))
-
         best = self.best
         return {
-            "reward": end(self.reward),
-            "regret": end(self.regret),
-            "regret_worst": end(self.regret, np.max),
-            "certified": end(self.certified),
-            "certified_worst": end(self.certified, np.max),
+            **{name: self._at(name, place, -1) for name in ("reward", "regret", "certified")},
+            **{f"{name}_worst": self._at(name, place, -1, np.max) for name in ("regret", "certified")},
             "certified_error": None if self.error is None else float(np.max(self.error[place])),
-            "consensus_gap": end(self.gap, np.max),
+            "consensus_gap": self._at("gap", place, -1, np.max),
             "consensus_gap_mean": float(self.mean_gap[place]),
             "best": None if best is None else best.total,
             "best_kind": None if best is None else best.kind,
@@ -66,24 +64,14 @@ class Measured(NamedTuple):
 
     def points(self, place: int, costs: dict[str, Numbers]) -> list[Row]:
         """The rows of `rows.POINTS` of one seed."""
-
-        def mean(curve: Numbers | None, k: int) -> float | None:
-            return None if curve is None else float(np.mean(curve[place, k]))
-
-        def each(curve: Numbers | None, k: int) -> list[float] | None:
-            return None if curve is None or not self.drawn else [float(v) for v in curve[place, k]]
-
+        kept = {"regret": self.regret, "certified": self.certified, "gap": self.gap} if self.drawn else {}
         return [
             {
                 "round": int(t),
-                "reward": mean(self.reward, k),
-                "regret": mean(self.regret, k),
-                "certified": mean(self.certified, k),
-                "consensus_gap": float(np.max(self.gap[place, k])),
+                **{name: self._at(name, place, k) for name in ("reward", "regret", "certified")},
+                "consensus_gap": self._at("gap", place, k, np.max),
                 **{name: float(curve[k]) for name, curve in costs.items()},
-                "agent_regret": each(self.regret, k),
-                "agent_certified": each(self.certified, k),
-                "agent_gap": each(self.gap, k),
+                **{f"agent_{name}": curve[place, k].tolist() for name, curve in kept.items() if curve is not None},
             }
             for k, t in enumerate(self.times)
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -22,11 +21,6 @@ def folder_of(out: Path, key: str, seed: int, me: int | None = None) -> Path:
     """The folder in which process `me` writes its journal of one run; without `me`, the folder of all."""
     run = out / "processes" / key / f"seed-{seed}"
     return run if me is None else run / f"process-{me:05d}"
-
-
-def fingerprint_of(spec: Spec) -> bytes:
-    """32 bytes that all processes of a job must share: a digest of what they run, and of the code."""
-    return hashlib.sha256("".join(cell.key(spec.folder) for cell in spec.cells).encode()).digest()
 
 
 def keep_cell(store: Store, spec: Spec, cell: Cell, driver: str, processes: int, runs: Sequence[GatheredRun]) -> None:

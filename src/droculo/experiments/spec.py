@@ -67,9 +67,8 @@ def load(path: Path) -> Spec:
     except FileNotFoundError:
         raise SpecError(f"there is no spec {path}. Write one with: droculo new {path}") from None
     except IsADirectoryError:
-        raise SpecError(
-            f"{path} is a folder, and a spec is a file. To go on with a sweep: droculo resume {path}"
-        ) from None
+        why = f"{path} is a folder, and a spec is a file. To go on with a sweep: droculo resume {path}"
+        raise SpecError(why) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path} cannot be read as text: {error}.") from None
     return parse(text, name=path.name, folder=path.parent)
@@ -100,9 +99,8 @@ def parse(text: str, *, name: str = "the spec", folder: Path = Path()) -> Spec:
     if not isinstance(title, str):
         raise draft.error(("title",), f"the title is text in quotes; got {title!r}.")
     if not _whole(points, 2):
-        raise draft.error(
-            ("points",), f"points, the recorded times of a run, is a whole number, at least 2; got {points!r}."
-        )
+        wanted = "points, the recorded times of a run, is a whole number, at least 2"
+        raise draft.error(("points",), f"{wanted}; got {points!r}.")
     if not isinstance(given.get("timed", False), bool):
         raise draft.error(("timed",), f"timed is true or false; got {given['timed']!r}.")
     drawn = _drawn(draft, points)
@@ -172,9 +170,8 @@ def _seeds(draft: _Draft) -> tuple[int, ...]:
             raise draft.error(("seeds",), "seeds is empty: give at least one, or a number of seeds.")
         return tuple(_numbers(draft, "seeds", 0, "a seed"))
     if not _whole(given, 1):
-        raise draft.error(
-            ("seeds",), f"seeds is a list of whole numbers, or how many there are, at least 1; got {given!r}."
-        )
+        wanted = "seeds is a list of whole numbers, or how many there are, at least 1"
+        raise draft.error(("seeds",), f"{wanted}; got {given!r}.")
     return tuple(range(given))
 
 
@@ -203,9 +200,8 @@ def _choices(draft: _Draft, key: str, kind: str) -> list[tuple[Choice, list[Mark
         if not isinstance(table, Mapping) or "name" not in table:
             raise draft.error((key, place), f"one of the {key} is a name, or a table with a name; got {table!r}.")
         if table["name"] == []:
-            raise draft.error(
-                (key, place, "name"), f"the name of one of the {key} is an empty list: give at least one."
-            )
+            why = f"the name of one of the {key} is an empty list: give at least one."
+            raise draft.error((key, place, "name"), why)
         for name in _listed(table["name"]):
             options = _options(draft, (key, place), kind, name, {k: v for k, v in table.items() if k != "name"})
             for chosen in product(*(values for _, values in options.values())):

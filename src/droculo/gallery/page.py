@@ -47,9 +47,15 @@ class Story:
 
 
 def cell(
-    problem: str, feedback: str, horizon: int, theta: float, step: float,
-    tolerance: float = 0.05, network: str = "ring", **options: Any,
-) -> Cell:  # fmt: skip
+    problem: str,
+    feedback: str,
+    horizon: int,
+    theta: float,
+    step: float,
+    tolerance: float = 0.05,
+    network: str = "ring",
+    **options: Any,
+) -> Cell:
     """A run of DROCULO with seed 0; `options` are the problem's."""
     method = Choice.of("algorithm", "droculo", feedback=feedback, theta=theta, step=step, tolerance=tolerance)
     return Cell(Choice.of("problem", problem, **options), Choice.of("network", network), method, horizon, (0,), 2)
@@ -76,6 +82,10 @@ def play(story: Story) -> Result:
     run = replace(batch, actions=batch.actions[0], decisions=batch.decisions[0])  # of the only seed
     best = best_point(cell.problem, folder, cell.problem.text(folder), run.horizon, len(run.agents))
     assert best is not None  # all problems of the gallery have gradients, or know their best point
+    looked_at = run.actions.reshape(-1, found.problem.set.dim)
+    if not found.problem.set.has_fast_contains:  # membership is a search: look at a few
+        looked_at = looked_at[:: max(1, len(looked_at) // 40)]
+    outside = count_infeasible(found.problem.set, History.of(looked_at[:, None]), tolerance=1e-6)
     return Result(
         problem=found.problem,
         run=run,
@@ -83,16 +93,14 @@ def play(story: Story) -> Result:
         earned=rewards(found.problem, run),
         best_earned=fixed_rewards(found.problem, run, best.point),
         start_earned=fixed_rewards(found.problem, run, np.asarray(run.actions[0, 0], np.float64)),
-        outside=_outside(found.problem, run),
+        outside=f"Of {len(looked_at)} actions that were looked at, {outside} left the set.",
     )
 
 
 def picture(story: Story, result: Result) -> Figure:
     """Two panels: rewards over time, and the story's own drawing."""
-    panels = [
-        Drawing(lambda ax: _rewards(ax, story, result)),
-        Drawing(lambda ax: story.draw(ax, result.problem, result.run)),
-    ]
+    learned = Drawing(lambda ax: story.draw(ax, result.problem, result.run))
+    panels = [Drawing(lambda ax: _rewards(ax, story, result)), learned]
     return Figure(panels, story.title, columns=2, width=6.0, height=4.1, dpi=90)
 
 
@@ -102,9 +110,8 @@ def _rewards(ax: Any, story: Story, result: Result) -> None:
     each = _means(result.earned, window)
     ax.plot(rounds, _means(result.best_earned, window), "k--", label=f"best fixed point ({result.row['best_kind']})")
     ax.plot(rounds, each.mean(axis=1), color="tab:blue", label="the agents")
-    ax.fill_between(
-        rounds, each.min(axis=1), each.max(axis=1), color="tab:blue", alpha=0.2, label="from worst to best agent"
-    )
+    look = {"color": "tab:blue", "alpha": 0.2, "label": "from worst to best agent"}
+    ax.fill_between(rounds, each.min(axis=1), each.max(axis=1), **look)
     ax.plot(rounds, _means(result.start_earned, window), color="tab:gray", label="staying at the start")
     ax.set(xlabel="round", ylabel=story.unit, title=f"Reward a round, in means of {window} rounds")
     ax.legend(fontsize="small")
@@ -146,15 +153,6 @@ def page(story: Story, result: Result, name: str) -> Page:
         f"{row['loo_calls']:.1f} times and asked for {queries:.0f} {asked}. {result.outside}",
     ]
     return Page(story.title, parts)
-
-
-def _outside(problem: Problem, run: Trajectory) -> str:
-    """A count over all actions, or over a few of them if membership is a search."""
-    actions = run.actions.reshape(-1, problem.set.dim)
-    if not problem.set.has_fast_contains:
-        actions = actions[:: max(1, len(actions) // 40)]
-    number = count_infeasible(problem.set, History.of(actions[:, None]), tolerance=1e-6)
-    return f"Of {len(actions)} actions that were looked at, {number} left the set."
 
 
 def write(story: Story, name: str, folder: Path) -> Result:

@@ -35,8 +35,8 @@ def draw(ax: Any, problem: Any, run: Trajectory) -> None:
     spots = ax.scatter(across, up, s=20 + 500 * x, c=alone, cmap="viridis", edgecolors="none", alpha=0.9)
     ax.figure.colorbar(spots, ax=ax, label="information of this site alone (nats a day)")
     ax.scatter(across[chosen], up[chosen], s=750, facecolors="none", edgecolors="crimson", linewidths=2)
-    map_ = {"xlim": (-0.05, 1.05), "ylim": (-0.05, 1.05), "aspect": "equal"}
-    ax.set(xlabel="east (share of the map)", ylabel="north (share of the map)", **map_)
+    frame = {"xlim": (-0.05, 1.05), "ylim": (-0.05, 1.05), "aspect": "equal"}
+    ax.set(xlabel="east (share of the map)", ylabel="north (share of the map)", **frame)
     earned = extension.of(chosen)
     ax.set_title(f"rounded to {chosen.sum()} sensors: {earned:.2f} nats, of {most:.2f} at best", fontsize=10)
 

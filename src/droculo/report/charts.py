@@ -1,5 +1,4 @@
-"""A sweep for a paper: its table as Markdown, LaTeX and CSV, and its charts as SVG and PNG. Each chart is described once; the
-page's script draws it with choosers."""
+"""A sweep's charts, each described once for the page's script and for files, and its table as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -81,7 +80,7 @@ def panels(chart: Chart, instance: Instance, ordered: Sequence[str]) -> list[tup
 
 
 def _lines(chart: Chart, curves: Sequence[Curve], up: str, across: str) -> list[tuple[Curve, Numbers]]:
-    """The points of methods that have at least one (two, if the points are horizons), without those that spent nothing."""
+    """Methods with at least one point (two, if the points are horizons), without those that spent nothing."""
     methods: dict[str, list[Curve]] = {}
     for curve in curves:
         methods.setdefault(curve.label, []).append(curve)

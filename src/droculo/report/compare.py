@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,20 +19,17 @@ from droculo.report.table import Table, number
 AGAINST = ("exchanges", "bytes", "loo_calls", "queries")
 
 
-class _Method:
-    """One method: its runs, and the recorded times of all of them."""
+class _Method(NamedTuple):
+    """One method: its runs, and the recorded times of all of them, seed by seed."""
 
-    def __init__(self, runs: Sequence[Row], points: Sequence[Row]):
-        self.name, self.runs = method(runs[0]), runs
-        self.times = np.array(sorted({point["round"] for point in points}))
-        self._points = points
+    name: str
+    runs: Sequence[Row]
+    points: Sequence[Row]
 
     def curve(self, column: str) -> np.ndarray:
         """The mean over seeds at every time."""
-        found: dict[int, list[float]] = {}
-        for point in self._points:
-            found.setdefault(point["round"], []).append(point[column])
-        return np.array([np.mean(found[t]) for t in self.times])
+        values = np.array([point[column] for point in self.points], np.float64)
+        return np.mean(values.reshape(len(self.runs), -1), axis=0)
 
     @property
     def seconds(self) -> float:
@@ -44,7 +42,8 @@ def write_compare(sweep: Sweep, out: Path, command: str) -> str:
     points: dict[str, list[Row]] = {}
     for point in sweep.results.points.to_pylist():
         points.setdefault(point["run"], []).append(point)
-    found = [_Method(runs, points[runs[0]["run"]]) for runs in (rows.of([cell]) for cell in sweep.spec.cells) if runs]
+    groups = [runs for runs in (rows.of([cell]) for cell in sweep.spec.cells) if runs]
+    found = [_Method(method(runs[0]), runs, points[runs[0]["run"]]) for runs in groups]
     regrets = Figure(_panels(found, "regret", "alpha-regret a round"), "alpha-regret a round", one_legend=True)
     rewards = Figure(_panels(found, "reward", "reward a round"), "Reward a round", one_legend=True)
     head = ["method", "certified regret a round", "alpha-regret a round", "reward over the best", *WORTH, "seconds"]
@@ -77,7 +76,7 @@ def _panels(found: Sequence[_Method], column: str, up: str) -> list[Panel]:
     def series(place: int, m: _Method, cost: np.ndarray, least: float) -> Series:
         colour, line = COLOURS[place % len(COLOURS)], "-" if place < len(COLOURS) else "--"
         begun = cost >= least  # half an exchange is none
-        return Series(m.name, cost[begun], (m.curve(column) / m.times)[begun], style=line, colour=colour)
+        return Series(m.name, cost[begun], (m.curve(column) / m.curve("round"))[begun], style=line, colour=colour)
 
     def panel(across: str, costs: Sequence[np.ndarray], least: float = 1.0) -> Panel:
         pairs = enumerate(zip(found, costs, strict=True))
@@ -85,7 +84,7 @@ def _panels(found: Sequence[_Method], column: str, up: str) -> list[Panel]:
         return Panel(f"against {across}", across, up, shown, logarithmic=(True, False))
 
     return [
-        panel("rounds", [m.times for m in found]),
+        panel("rounds", [m.curve("round") for m in found]),
         *(panel(LABELS.get(name, name), [m.curve(name) for m in found]) for name in AGAINST),
-        panel("seconds", [m.seconds * m.times / m.times[-1] for m in found], 0.0),
+        panel("seconds", [m.seconds * m.curve("round") / m.runs[0]["horizon"] for m in found], 0.0),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +50,10 @@ def write_crossover(sweep: Sweep, out: Path, command: str) -> str:
     rows = RunRows(sweep)
     found = [_measured(ground, rows) for ground in grounds(sweep.spec.study.get("quick", False))]
     shown = [("microseconds", "microseconds per agent-round"), ("certified", "certified regret a round")]
-    panels = [_panel(each, *what) for what in shown for each in found]
+    panels = []
+    for (column, up), each in product(shown, found):
+        curves = [Series(method, each.dims, each.of(method, column)) for method in ALL]
+        panels.append(Panel(f"{each.ground.name}: {each.ground.oracles}", "d", up, curves))
     figure = Figure(panels, "Projection against linear oracle", columns=len(found), width=5, one_legend=True)
     versions = {(row["droculo"], row["results_version"], row["jax"], row["python"]) for row in rows.all}
     mixed = "**Not all of this was timed with the same versions.** Delete the results, and run the command again."
@@ -93,9 +96,9 @@ def who_wins(name: str, dims: Sequence[int], projecting: Sequence[float], linear
     ratios = np.asarray(projecting, float) / np.asarray(linear, float)
     lead = np.where(ratios > EVEN, 1, np.where(ratios < 1 / EVEN, -1, 0))
     parts: list[str] = []
-    for side, faster_one, factors in ((-1, PROJECTING, 1 / ratios), (1, name, ratios)):
-        if np.any(lead == side):
-            leads, faster = lead == side, "" if parts else " is faster"
+    for leads, faster_one, factors in ((lead == -1, PROJECTING, 1 / ratios), (lead == 1, name, ratios)):
+        if np.any(leads):
+            faster = "" if parts else " is faster"
             parts.append(f"{faster_one}{faster} at {_places(dims, leads)} ({_range(factors[leads])} times)")
     if not parts:
         return f"{PROJECTING} and {name} are even at {_places(dims, lead == 0)}."
@@ -178,11 +181,6 @@ def _at_what(projecting: Sequence[float], linear: Sequence[float], faster: np.nd
     if np.any(won) and not np.all(won):
         text += f", and {_range(ratios[won])} times where it is faster"
     return text + "."
-
-
-def _panel(found: _Measured, what: str, up: str) -> Panel:
-    series = [Series(method, found.dims, found.of(method, what)) for method in ALL]
-    return Panel(f"{found.ground.name}: {found.ground.oracles}", "d", up, series)
 
 
 def _places(dims: Sequence[int], where: np.ndarray) -> str:

@@ -125,9 +125,8 @@ class Figure:
         """Write the figure to each file, as SVG or PNG by its name: the same bytes for the same numbers."""
         for file in files:
             if file.suffix not in _METADATA:
-                raise ValueError(
-                    f"a figure is written as .svg or .png; got {file.name!r}. Give it one of these endings."
-                )
+                wrong = f"a figure is written as .svg or .png; got {file.name!r}"
+                raise ValueError(f"{wrong}. Give it one of these endings.")
         matplotlib = extra("matplotlib", "figures", "plots")
         extra("matplotlib.figure", "figures", "plots")
         columns = min(self.columns, len(self.panels))

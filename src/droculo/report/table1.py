@@ -25,8 +25,7 @@ Asked = TypeVar("Asked", study.TableRow, study.Setting)
 
 @dataclass(frozen=True)
 class _Measured(Generic[Asked]):
-    """A row of the table, a value of theta, or a network, with the rows of its runs: with the default oracle and, if it has
-    one, with the paper's."""
+    """A row of the table, a theta or a network, with its runs: those of the default oracle and, if any, of the paper's."""
 
     row: Asked
     runs: Sequence[Row]
@@ -120,7 +119,8 @@ def _exponents(every: Sequence[_Measured[study.TableRow]]) -> Table:
         rows.append([
             row.functions, row.domain, m.feedback, f"{row.method} ({row.source})", m.runs[0]["alpha"], row.regret,
             _interval(m.certified), row.exchanges, _slope(growth(m.runs, "exchanges")), row.loo_calls,
-            loo if own else _interval(growth(m.paper, "loo_calls")), None if own else loo, verdict(m.certified, row.regret),
+            loo if own else _interval(growth(m.paper, "loo_calls")), None if own else loo,
+            verdict(m.certified, row.regret),
         ])  # fmt: skip
     return Table(head, rows, words=4)
 
