@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from droculo.experiments import Results, Spec, Sweep, collect, study, sweep_in_turns, turns
+from droculo.experiments import Results, Spec, Sweep, collect, study, sweep_in_turns, sweeps
 from droculo.experiments.cell import build
 from droculo.experiments.rows import POINTS, RUNS
 from droculo.experiments.store import table
@@ -32,12 +32,12 @@ def timed(tmp_path_factory):
     spec, ground = small(0)
     out = tmp_path_factory.mktemp("kept")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turns, "collect", lambda out: Sweep(spec, out, rows_of(spec, out)))
+        patch.setattr(sweeps, "collect", lambda out: Sweep(spec, out, rows_of(spec, out)))
         return sweep_in_turns(spec, out, turns=2), ground
 
 
 def rows_of(spec: Spec, out: Path) -> Results:
-    store, keys = turns.Store(out), [cell.key(spec.folder) for cell in spec.cells]
+    store, keys = sweeps.Store(out), [cell.key(spec.folder) for cell in spec.cells]
     return Results(store.read("runs", keys), store.read("points", keys))
 
 
@@ -58,8 +58,8 @@ def test_every_method_runs_in_every_dimension(timed):
 
 def test_what_was_measured_is_not_measured_again(timed, monkeypatch):
     found, _ = timed
-    monkeypatch.setattr(turns, "in_turns", lambda *_: pytest.fail("was timed before"))
-    monkeypatch.setattr(turns, "collect", lambda out: "the results")
+    monkeypatch.setattr(sweeps, "in_turns", lambda *_: pytest.fail("was timed before"))
+    monkeypatch.setattr(sweeps, "collect", lambda out: "the results")
     assert sweep_in_turns(found.spec, found.out, turns=2) == "the results"
 
 
@@ -72,8 +72,8 @@ def test_methods_take_turns(monkeypatch):
         seconds = 20.0 if len(calls) == 4 else 1.0
         return type("Run", (), {"ledger": type("Bill", (), {"seconds": seconds})})
 
-    monkeypatch.setattr(turns, "simulate", simulate)
-    assert turns.in_turns(spec.cells[:3], spec.folder, 2) == [
+    monkeypatch.setattr(sweeps, "simulate", simulate)
+    assert sweeps.in_turns(spec.cells[:3], spec.folder, 2) == [
         [20.0],
         [1.0, 1.0],
         [1.0, 1.0],

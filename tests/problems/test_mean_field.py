@@ -112,10 +112,12 @@ def test_errors(make, message):
 
 def test_the_picture():
     figure = pytest.importorskip("matplotlib.figure")
-    from droculo.gallery.mean_field import STORY
+    from droculo.gallery import STORIES
 
     ax = figure.Figure().subplots()
     played = np.full((20, 3, 5), 0.5)
-    STORY.draw(ax, STRONG, SimpleNamespace(horizon=20, rounds=np.arange(20), actions=played, agents=THREE))
+    STORIES["mean-field"].draw(
+        ax, STRONG, SimpleNamespace(horizon=20, rounds=np.arange(20), actions=played, agents=THREE)
+    )
     assert [bar.get_height() for bar in ax.patches] == pytest.approx([0.5] * 5)
     assert len(ax.get_legend().get_texts()) == 4

@@ -192,11 +192,11 @@ def test_errors(make, message):
 
 def test_the_picture():
     figure = pytest.importorskip("matplotlib.figure")
-    from droculo.gallery.recommendation import STORY
+    from droculo.gallery import STORIES
 
     ax = figure.Figure().subplots()
     played = np.tile([1.0, 0, 0, 0.5, 0, 0], (20, 3, 1))
     run = SimpleNamespace(horizon=20, rounds=np.arange(20), actions=played, agents=np.arange(3))
-    STORY.draw(ax, SMALL, run)
+    STORIES["recommendation"].draw(ax, SMALL, run)
     assert [bar.get_width() for bar in ax.patches] == [0, 0, 0, 0, 0.5, 1]
     assert ax.get_yticklabels()[-1].get_text() == "item 0"

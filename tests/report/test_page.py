@@ -15,8 +15,8 @@ from droculo.experiments import Results
 from droculo.experiments.rows import POINTS, RUNS
 from droculo.experiments.store import table
 from droculo.report import Figure, write_exports, write_page
-from droculo.report.data import as_data, instances
-from droculo.report.exports import totals
+from droculo.report.charts import totals
+from droculo.report.data import instances
 from droculo.report.figure import Panel, Series
 from droculo.report.interactive import page_data, render
 
@@ -124,7 +124,7 @@ def test_what_is_no_number_is_null():
 
 def test_a_sweep_without_a_finished_run_has_a_page_too(sweep, tmp_path):
     empty = replace(sweep, results=Results(table(RUNS, []), table(POINTS, [])))
-    data = as_data(empty)
+    data = page_data(empty)
     assert (data["instances"], data["played_at"]) == ([], None)
     assert write_page(empty, tmp_path).stat().st_size > 1e6
 

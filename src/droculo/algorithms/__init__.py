@@ -1,4 +1,4 @@
-"""DROCULO, its parts (`draws`, `exchange`, `steps`), and its rivals; `schedules` makes numbers of Table 1's powers of T.
+"""DROCULO, its parts (`draws`, `exchange`, `steps`) and its rivals; `schedules` makes numbers of the powers of T.
 
 What a new algorithm is made of is in `droculo.algorithms.contract`.
 """

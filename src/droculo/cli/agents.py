@@ -16,14 +16,8 @@ import typer
 from droculo.cli.screen import complain, progress
 from droculo.cli.sweeps import Out, shown
 
-
-class Over(StrEnum):
-    """What carries the messages."""
-
-    mpi = "mpi"
-    zenoh = "zenoh"
-
-
+#: what carries the messages
+Over = StrEnum("Over", ["mpi", "zenoh"])
 Spec = Annotated[Path, typer.Argument(help="A spec.")]
 Carried = Annotated[Over, typer.Option("--over", help="mpi: a cluster's; zenoh: peer to peer, survives its processes.")]
 Processes = Annotated[
@@ -42,16 +36,13 @@ def launch(context: typer.Context, spec: Spec, processes: Processes, over: Carri
     from droculo.runtime import assign_agents
 
     found = load(spec)
-    for cell in found.cells:
-        assign_agents(
-            build(cell, found.folder)[1].n_agents, processes
-        )  # too many processes are an error before any is started
+    for cell in found.cells:  # too many processes are an error before any is started
+        assign_agents(build(cell, found.folder)[1].n_agents, processes)
     folder = out or Path("results") / f"{spec.stem}-{over}"
     context.obj.keeps = True
     if over is Over.mpi:
-        command = [_mpiexec(), "-n", str(processes), sys.executable, "-m", "droculo"]
-        ended = subprocess.run([*command, "agent", str(spec), "--out", str(folder)], check=False)
-        return ended.returncode
+        command = [_mpiexec(), "-n", str(processes), sys.executable, "-m", "droculo", "agent", str(spec)]
+        return subprocess.run([*command, "--out", str(folder)], check=False).returncode
     from droculo.experiments.over_zenoh import sweep_over_zenoh
 
     with progress("cells") as tell:
@@ -82,9 +73,8 @@ def agent(
     if over is Over.mpi:
         return _rank(context.obj.command, spec, folder)
     if field is None or me is None:
-        raise ValueError(
-            "over Zenoh a process needs --field FILE (the endpoints of all) and --me NUMBER (which it is)."
-        )
+        needed = "--field FILE (the endpoints of all) and --me NUMBER (which it is)"
+        raise ValueError(f"over Zenoh a process needs {needed}.")
     from droculo.experiments import load
     from droculo.experiments.over_zenoh import Deployment, agent_over_zenoh
 
@@ -114,13 +104,12 @@ def gather(context: typer.Context, spec: Spec, processes: Processes, out: Out = 
 
 def _rank(command: str, spec: Path, folder: Path) -> int:
     """Run a rank: only rank 0 prints; an error in any rank ends the job."""
+    from droculo.experiments import load
     from droculo.experiments.over_mpi import sweep_over_mpi
     from droculo.runtime.transports.mpi import mpi
 
     world = mpi().COMM_WORLD
     try:
-        from droculo.experiments import load
-
         with progress("cells") as tell:
             found = sweep_over_mpi(load(spec), folder, progress=tell, command=command)
         return 0 if found is None else shown(found)

@@ -19,14 +19,7 @@ _Wrong: type[Any] = typer.BadParameter.__mro__[2]
 #: the exit code of an interruption from the keyboard
 INTERRUPTED = 130
 
-app = typer.Typer(
-    name="droculo",
-    help="Decentralized, projection-free, online optimization: run, resume, share and look at experiments.",
-    no_args_is_help=False,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(name="droculo", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 for command in (
     sweeps.run, sweeps.resume, sweeps.report, sweeps.show, looking.new, looking.list_, looking.plan, looking.doctor,
     agents.launch, agents.agent, agents.gather, studies.table1, studies.compare, studies.crossover,
@@ -64,10 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, ImportError, OSError, RuntimeError, ArithmeticError) as error:
         return complain(str(error))
     if ended == INTERRUPTED:
-        kept = (
-            "what was finished is kept, and the same command goes on from there." if given.keeps else "nothing is kept."
-        )
-        complain(f"interrupted; {kept}")
+        kept = "what was finished is kept, and the same command goes on from there"
+        complain(f"interrupted; {kept if given.keeps else 'nothing is kept'}.")
     return ended if isinstance(ended, int) else 0
 
 

@@ -17,13 +17,7 @@ import typer
 
 from droculo.cli.screen import console
 
-
-class _Family(StrEnum):
-    sets = "sets"
-    problems = "problems"
-    algorithms = "algorithms"
-    networks = "networks"
-    feedbacks = "feedbacks"
+_Family = StrEnum("_Family", ["sets", "problems", "algorithms", "networks", "feedbacks"])
 
 
 def new(path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("spec.toml")) -> None:
@@ -56,8 +50,8 @@ def list_(
 
 
 def _members(family: _Family, options: bool) -> Iterator[list[str]]:
-    from droculo import feedback, sets
-    from droculo.experiments import ALGORITHMS, NETWORKS, PROBLEMS
+    from droculo import sets
+    from droculo.experiments import ALGORITHMS, FEEDBACKS, NETWORKS, PROBLEMS
 
     if family is _Family.sets:
         for name in sets.__all__:
@@ -66,10 +60,8 @@ def _members(family: _Family, options: bool) -> Iterator[list[str]]:
             if made or inspect.isfunction(member):
                 yield [name, _first_line(member)]
     elif family is _Family.feedbacks:
-        from droculo.experiments import FEEDBACKS
-
-        for name in FEEDBACKS:
-            yield [name, _first_line(getattr(feedback, name.replace("-", "_")))]
+        for name, model in FEEDBACKS.items():
+            yield [name, _first_line(model)]
     else:
         entries = {_Family.problems: PROBLEMS, _Family.algorithms: ALGORITHMS, _Family.networks: NETWORKS}[family]
         for name, entry in entries.items():
@@ -165,26 +157,16 @@ def doctor() -> None:
     for extra, (what, modules) in _EXTRAS.items():
         missing = [module for module in modules if not _there(module)]
         found = ", ".join(f"{module} {_version(module)}" for module in modules)
-        rows.append(
-            [
-                f"extra {extra}",
-                f'missing, for {what}: pip install "droculo[{extra}]"' if missing else f"{found} ({what})",
-            ]
-        )
+        said = f'missing, for {what}: pip install "droculo[{extra}]"' if missing else f"{found} ({what})"
+        rows.append([f"extra {extra}", said])
     rows.append(["engine local", "ready"])
     cluster = os.environ.get("RAY_ADDRESS")
     where = f"the cluster {cluster}" if cluster else "a cluster on this machine, or the one RAY_ADDRESS names"
     rows.append(["engine ray", f"ready: {where}" if _there("ray") else "missing"])
-    swift = (
-        "in C, compiled on this machine"
-        if native.available()
-        else "in JAX alone, slower: no C compiler (cc) was found, or DROCULO_NATIVE=0"
-    )
-    rows.append(["corrective oracle", swift])
-    kept = os.environ.get("DROCULO_CACHE")
-    rows.append(
-        ["compiled programs", f"kept in {kept}" if kept else "not kept (droculo --cache, or DROCULO_CACHE=folder)"]
-    )
+    slow = "in JAX alone, slower: no C compiler (cc) was found, or DROCULO_NATIVE=0"
+    rows.append(["corrective oracle", "in C, compiled on this machine" if native.available() else slow])
+    kept, forgotten = os.environ.get("DROCULO_CACHE"), "not kept (droculo --cache, or DROCULO_CACHE=folder)"
+    rows.append(["compiled programs", f"kept in {kept}" if kept else forgotten])
     console().print(Table(["", ""], rows, "droculo doctor", words=2).terminal())
 
 

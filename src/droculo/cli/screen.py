@@ -48,15 +48,8 @@ def complain(message: str) -> int:
 @contextmanager
 def progress(what: str) -> Iterator[Progress]:
     """A bar on a terminal; elsewhere a line for every quarter."""
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     errors = Console(stderr=True, highlight=False)
     if not errors.is_terminal:
@@ -71,11 +64,10 @@ def progress(what: str) -> Iterator[Progress]:
 
         yield tell
         return
-    columns: list[Any] = [
-        TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-        TextColumn("{task.fields[last]}", style="dim"),
-    ]  # fmt: skip
-    with Progress(*columns, console=errors, transient=True) as bar:
+    text, last = bars.TextColumn, bars.TextColumn("{task.fields[last]}", style="dim")
+    parts: list[Any] = [bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeElapsedColumn(), text("left")]
+    columns = [text(what), *parts, bars.TimeRemainingColumn(), last]
+    with bars.Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(what, total=None, last="")
         yield lambda done, total, label: bar.update(task, completed=done, total=total, last=label)
 
@@ -86,10 +78,8 @@ def report_problems(found: Sweep) -> int:
     for cell, why in found.failures:
         complain(f"{cell.label}, T = {cell.horizon}, ended with an error: {why}")
     if found.aged:
-        screen.print(
-            f"{found.aged} cells were run with another version or other code: droculo resume {found.out} runs them again.",
-            soft_wrap=True,
-        )
+        aged = f"{found.aged} cells were run with another version or other code"
+        screen.print(f"{aged}: droculo resume {found.out} runs them again.", soft_wrap=True)
     if found.missing:
         screen.print(f"{len(found.missing)} cells were not run yet: droculo resume {found.out}", soft_wrap=True)
     return 1 if found.failures else 0

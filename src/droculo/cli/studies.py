@@ -14,11 +14,7 @@ if TYPE_CHECKING:
     from droculo.experiments import Spec
 
 Out = Annotated[Path, typer.Option("--out", help="The folder to write to: pages, and rows below data.")]
-
-
-class _Size(StrEnum):
-    quick = "quick"
-    full = "full"
+_Size = StrEnum("_Size", ["quick", "full"])
 
 
 def table1(
@@ -31,7 +27,7 @@ def table1(
 
     Run it over growing horizons, fit its exponents and write table1.md with its figures. Finished cells are kept: the same command resumes.
     """
-    return _study(context.obj, "table1", f"table1-{size}", out, {"processes": processes}, size=str(size))
+    return _study(context.obj, "table1", f"table1-{size}", out, processes=processes, asked={"size": str(size)})
 
 
 def compare(
@@ -49,7 +45,7 @@ def compare(
     The same seeds, the same adversary; writes compare.md with its figures: reward and regret against rounds, exchanges, bytes, LOO calls, queries and seconds. A few minutes.
     """
     asked = {"problem": problem, "network": network, "agents": agents, "dim": dim, "horizon": horizon, "seeds": seeds}
-    return _study(context.obj, "compare", "compare", out, {}, **asked)
+    return _study(context.obj, "compare", "compare", out, asked)
 
 
 def crossover(
@@ -61,24 +57,22 @@ def crossover(
 
     Time DOBGA, which projects, against DROCULO, which asks a linear oracle, over growing dimensions; write crossover.md. Ten minutes; finished dimensions are kept: the same command resumes.
     """
-    return _study(context.obj, "crossover", "crossover-quick" if quick else "crossover", out, {}, quick=quick)
+    return _study(context.obj, "crossover", "crossover-quick" if quick else "crossover", out, {"quick": quick})
 
 
-def _study(given: Given, name: str, folder: str, out: Path, options: dict[str, Any], **asked: Any) -> int:
+def _study(given: Given, name: str, folder: str, out: Path, asked: dict[str, Any], **options: Any) -> int:
     from droculo.experiments import study
 
-    return run_study(given, study(name, **asked), out / "data" / folder, out, given.command, options)
+    return run_study(given, study(name, **asked), out / "data" / folder, out, given.command, **options)
 
 
-def run_study(
-    given: Given, spec: Spec, data: Path, pages: Path, command: str | None, options: dict[str, Any] | None = None
-) -> int:
+def run_study(given: Given, spec: Spec, data: Path, pages: Path, command: str | None, **options: Any) -> int:
     """Run the cells of a study that `data` lacks, write its page to `pages` and print it."""
     from droculo import experiments
     from droculo.report import STUDY_PAGES
 
     assert spec.study is not None
-    name, options = spec.study["study"], dict(options or {})
+    name = spec.study["study"]
     run = experiments.sweep_in_turns if name == "crossover" else experiments.sweep
     if name == "crossover" and spec.study.get("quick"):
         options["turns"] = 1

@@ -169,7 +169,6 @@ def _tables(found: Sweep) -> list[Any]:
     from droculo.report.table import Table
 
     shown = ("regret", "certified", "exchanges", "bytes", "loo_calls", *RARE, "queries")
-    names = {"regret": "regret", "certified": "certified"}
     made = []
     for instance in instances(found):
         T = instance.horizons[-1]
@@ -181,6 +180,6 @@ def _tables(found: Sweep) -> list[Any]:
         ]
         where = f"{instance.problem} (case {instance.case}) on {instance.network}"
         about = f"{where}: N = {instance.agents}, d = {instance.dim}, T = {T}"
-        head = ["method", "of best", *(names.get(name, COLUMNS[name]) for name in columns)]
+        head = ["method", "of best", *(name if name in ("regret", "certified") else COLUMNS[name] for name in columns)]
         made.append(Table(head, rows, about).terminal())
     return made

@@ -11,45 +11,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from droculo import algorithms, networks, oracles, problems
 from droculo import feedback as models
-from droculo import networks, oracles
-from droculo.algorithms import (
-    DMFW,
-    DOBGA,
-    Algorithm,
-    DecBFTRL,
-    Draws,
-    Droculo,
-    EvenDraws,
-    IndependentDraws,
-    MonoDMFW,
-    Scales,
-    SendXY,
-    SendY,
-    dpobga,
-    published,
-)
+from droculo.algorithms import Algorithm, Draws, Scales
 from droculo.experiments import planted
 from droculo.feedback import Feedback
 from droculo.linearizations import Setting
 from droculo.networks import Network
-from droculo.problems import (
-    NQP,
-    Coverage,
-    Influence,
-    Inventory,
-    LogDetSensors,
-    MeanField,
-    MutualInformation,
-    PlantedCut,
-    Pricing,
-    Recommendation,
-    Reconfiguration,
-    Revenue,
-    TieLines,
-    TopB,
-    WaterFilling,
-)
 from droculo.problems.applications.feeder_data import area_graph
 
 
@@ -64,9 +32,6 @@ class Promise:
     in_table_1: bool = True  # a row of the paper's own table
 
 
-Variants = Callable[[int], Sequence[Mapping[str, Any]]]
-
-
 @dataclass(frozen=True)
 class Entry:
     """A name that a spec can use: one line about it, and the function that makes it."""
@@ -75,7 +40,8 @@ class Entry:
     make: Callable[..., Any]
     title: str = ""  # of an algorithm: its name in tables and figures
     promise: Promise | None = None  # of an algorithm other than DROCULO, whose promises are in `feedback.TABLE_1`
-    variants: Variants = field(default=lambda horizon: ({},))  # the options with which comparisons play it
+    # the options with which comparisons play it, by the horizon
+    variants: Callable[[int], Sequence[Mapping[str, Any]]] = field(default=lambda horizon: ({},))
 
     def options(self) -> dict[str, Any]:
         """Its options and their defaults, without the arguments that an experiment supplies."""
@@ -86,20 +52,16 @@ class Entry:
         }
 
 
-def _coverage(agents: int = 8, dim: int = 10, seed: int = 0) -> Coverage:
-    return Coverage.random(agents=agents, dim=dim, budget=max(1, dim // 3), elements=2 * dim, seed=seed)
+def _coverage(agents: int = 8, dim: int = 10, seed: int = 0) -> problems.Coverage:
+    return problems.Coverage.random(agents=agents, dim=dim, budget=max(1, dim // 3), elements=2 * dim, seed=seed)
 
 
-def _water_filling(agents: int = 8, dim: int = 10, seed: int = 0) -> WaterFilling:
-    return WaterFilling.random(agents=agents, dim=dim, budget=max(1, dim // 3), seed=seed)
+def _water_filling(agents: int = 8, dim: int = 10, seed: int = 0) -> problems.WaterFilling:
+    return problems.WaterFilling.random(agents=agents, dim=dim, budget=max(1, dim // 3), seed=seed)
 
 
-def _trees(low: float = 0.05, from_open: bool = False) -> Reconfiguration:
-    return Reconfiguration(low=low, from_open=from_open)
-
-
-def _ties(budget: float = 1.0) -> TieLines:
-    return TieLines(budget_size=budget)
+def _random(about: str, make: Callable[..., Any], **defaults: Any) -> Entry:
+    return Entry(about, partial(make, **defaults))
 
 
 PROBLEMS: dict[str, Entry] = {
@@ -109,21 +71,29 @@ PROBLEMS: dict[str, Entry] = {
     "cut": Entry("planted, A3: the cut of a bipartite graph, new weights every round", planted.cut),
     "coverage": Entry("planted, A2: weighted coverage, drifting weights", _coverage),
     "water-filling": Entry("planted, concave: power over channels, drifting gains", _water_filling),
-    "drifting-top-b": Entry("planted, A2: top-b with weights that drift in waves", partial(TopB.random, agents=8, dim=10, budget=3, seed=0)),
-    "drifting-cut": Entry("planted, A3 (A4 if down_closed): a cut whose weights drift in waves", partial(PlantedCut.random, agents=8, left=4, right=6, seed=0)),
-    "feeder": Entry("A2: how far to close the tie lines of the 33-bus power feeder", _ties),
-    "feeder-trees": Entry("concave: which tree the 33-bus feeder runs as", _trees),
-    "recommendation": Entry("A2: which items to show, synthetic ratings", partial(Recommendation.synthetic)),
-    "movielens": Entry("A2: which films to show (extra `data`)", partial(Recommendation.movielens)),
-    "pricing": Entry("A4: prices of substitutes in many stores", partial(Pricing.random, stores=8, products=12, seed=0)),
-    "inventory": Entry("concave: how much warehouses order", partial(Inventory.random, agents=6, products=8, supplies=10, seed=0)),
-    "mean-field": Entry("A4: mean-field inference of a facility-location model", partial(MeanField.synthetic)),
-    "revenue": Entry("A4: which members of the karate club get a free product", partial(Revenue.karate, agents=6)),
-    "influence": Entry("A2: a budget over channels, on the Davis women", partial(Influence.davis, agents=6)),
-    "sensors": Entry("A2: where sensors learn most of Gaussian fields", partial(LogDetSensors.random, agents=8, sites=16, budget=4, seed=0)),
-    "sensors-mutual": Entry("A4 (A1 with face = true): sites that tell most of all others", partial(MutualInformation.random, agents=8, sites=12, budget=4, seed=0)),
-    "nqp": Entry("A4: non-convex quadratic over a random polytope", partial(NQP.random, agents=6, dim=10, constraints=5, seed=0)),
-    "nqp-monotone": Entry("A2: monotone quadratic over a random polytope", partial(NQP.monotone, agents=6, dim=10, constraints=5, seed=0)),
+    "drifting-top-b": _random("planted, A2: top-b with weights that drift in waves", problems.TopB.random, agents=8, dim=10, budget=3, seed=0),
+    "drifting-cut": _random("planted, A3 (A4 if down_closed): a cut whose weights drift in waves", problems.PlantedCut.random, agents=8, left=4, right=6, seed=0),
+    "feeder": Entry(
+        "A2: how far to close the tie lines of the 33-bus power feeder",
+        lambda budget=1.0: problems.TieLines(budget_size=budget),
+    ),
+    "feeder-trees": Entry(
+        "concave: which tree the 33-bus feeder runs as",
+        lambda low=0.05, from_open=False: problems.Reconfiguration(low=low, from_open=from_open),
+    ),
+    "recommendation": _random("A2: which items to show, synthetic ratings", problems.Recommendation.synthetic),
+    "movielens": _random("A2: which films to show (extra `data`)", problems.Recommendation.movielens),
+    "pricing": _random(
+        "A4: prices of substitutes in many stores", problems.Pricing.random, stores=8, products=12, seed=0
+    ),
+    "inventory": _random("concave: how much warehouses order", problems.Inventory.random, agents=6, products=8, supplies=10, seed=0),
+    "mean-field": _random("A4: mean-field inference of a facility-location model", problems.MeanField.synthetic),
+    "revenue": _random("A4: which members of the karate club get a free product", problems.Revenue.karate, agents=6),
+    "influence": _random("A2: a budget over channels, on the Davis women", problems.Influence.davis, agents=6),
+    "sensors": _random("A2: where sensors learn most of Gaussian fields", problems.LogDetSensors.random, agents=8, sites=16, budget=4, seed=0),
+    "sensors-mutual": _random("A4 (A1 with face = true): sites that tell most of all others", problems.MutualInformation.random, agents=8, sites=12, budget=4, seed=0),
+    "nqp": _random("A4: non-convex quadratic over a random polytope", problems.NQP.random, agents=6, dim=10, constraints=5, seed=0),
+    "nqp-monotone": _random("A2: monotone quadratic over a random polytope", problems.NQP.monotone, agents=6, dim=10, constraints=5, seed=0),
 }  # fmt: skip
 
 
@@ -135,17 +105,8 @@ def _grid(agents: int) -> Any:
 
 
 def _erdos_renyi(agents: int, p: float | None = None, seed: int = 0) -> Any:
-    return networks.erdos_renyi(
-        agents, min(1.0, 2 * math.log(max(agents, 2)) / max(agents, 2)) if p is None else p, seed
-    )
-
-
-def _random_regular(agents: int, degree: int = 3, seed: int = 0) -> Any:
-    return networks.random_regular(agents, degree, seed)
-
-
-def _small_world(agents: int, neighbours: int = 4, rewire: float = 0.1, seed: int = 0) -> Any:
-    return networks.small_world(agents, neighbours, rewire, seed)
+    usual = min(1.0, 2 * math.log(max(agents, 2)) / max(agents, 2))
+    return networks.erdos_renyi(agents, usual if p is None else p, seed)
 
 
 #: graphs; those whose makers take no `agents` have a fixed size
@@ -156,8 +117,14 @@ NETWORKS: dict[str, Entry] = {
     "complete": Entry("every agent talks to every other", lambda agents: networks.complete(agents)),
     "grid": Entry("as square as the number of agents allows", _grid),
     "erdos-renyi": Entry("every link with probability p (2 log N / N if not given)", _erdos_renyi),
-    "random-regular": Entry("every agent has `degree` random neighbours", _random_regular),
-    "small-world": Entry("a ring with a few links rewired (Watts and Strogatz)", _small_world),
+    "random-regular": Entry(
+        "every agent has `degree` random neighbours",
+        lambda agents, degree=3, seed=0: networks.random_regular(agents, degree, seed),
+    ),
+    "small-world": Entry(
+        "a ring with a few links rewired (Watts and Strogatz)",
+        lambda agents, neighbours=4, rewire=0.1, seed=0: networks.small_world(agents, neighbours, rewire, seed),
+    ),
     "single": Entry("one agent alone", networks.single),
     "feeder-areas": Entry("the six areas of the 33-bus feeder, joined by its lines", lambda: area_graph()),
     "karate": Entry("Zachary's karate club, 34 members", networks.examples.karate),
@@ -181,9 +148,8 @@ def network(make: Callable[..., Any], agents: int | None, options: Mapping[str, 
     share = options.get("lazy")
     if isinstance(made, Network):
         if share is not None:
-            raise ValueError(
-                "lazy = ... is for graphs, and this is a network that brings its weights: make it lazy there."
-            )
+            why = "lazy = ... is for graphs, and this is a network that brings its weights: make it lazy there."
+            raise ValueError(why)
         found = made
     else:
         weights = networks.metropolis(made)
@@ -204,56 +170,46 @@ FEEDBACKS: dict[str, Callable[[], Feedback]] = {
 ORACLES: dict[str, Callable[[], oracles.InfeasibleProjection]] = {
     "active-set": oracles.ActiveSet, "frank-wolfe": oracles.FrankWolfe, "paper": oracles.PaperFrankWolfe,
 }  # fmt: skip
-DRAWS: dict[str, Callable[[], Draws]] = {"even": EvenDraws, "independent": IndependentDraws}
+DRAWS: dict[str, Callable[[], Draws]] = {"even": algorithms.EvenDraws, "independent": algorithms.IndependentDraws}
 
 
 def _droculo(
-    setting: Setting, network: Network, horizon: int, *, feedback: str = "full-information", theta: float = 0.5,
+    setting: Setting, horizon: int, *, feedback: str = "full-information", theta: float = 0.5,
     oracle: str = "active-set", draws: str = "even", send_x: bool | None = None, step: float | None = None,
     tolerance: float | None = None, block: float = 1.0, slot: float = 1.0, delta: float = 0.5,
 ) -> Algorithm:  # fmt: skip
     scales = Scales(step=step, tolerance=tolerance, block=block, slot=slot, delta=delta)
-    exchange = None if send_x is None else SendXY() if send_x else SendY()
-    return Droculo.design(
+    exchange = None if send_x is None else algorithms.SendXY() if send_x else algorithms.SendY()
+    return algorithms.Droculo.design(
         setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta, oracle=ORACLES[oracle](), draws=DRAWS[draws](),
         exchange=exchange, scales=scales,
     )  # fmt: skip
 
 
-def _published(
-    setting: Setting, network: Network, horizon: int, *, feedback: str = "full-information", theta: float = 0.5
-) -> Algorithm:
-    return published(setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta)
+def _published(setting: Setting, horizon: int, *, feedback: str = "full-information", theta: float = 0.5) -> Algorithm:
+    return algorithms.published(setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta)
 
 
-def _dobga(setting: Setting, network: Network, horizon: int, *, step: float | None = None) -> Algorithm:
-    return DOBGA.design(setting, horizon=horizon, scales=Scales(step=step))
+def _dobga(setting: Setting, horizon: int, *, step: float | None = None) -> Algorithm:
+    return algorithms.DOBGA.design(setting, horizon=horizon, scales=Scales(step=step))
 
 
-def _dpobga(setting: Setting, network: Network, horizon: int, *, step: float | None = None) -> Algorithm:
-    return dpobga(setting, horizon=horizon, scales=Scales(step=step))
+def _dpobga(setting: Setting, horizon: int, *, step: float | None = None) -> Algorithm:
+    return algorithms.dpobga(setting, horizon=horizon, scales=Scales(step=step))
 
 
-def _mono_dmfw(setting: Setting, network: Network, horizon: int) -> Algorithm:
-    return MonoDMFW.design(setting, horizon=horizon)
-
-
-def _dmfw(setting: Setting, network: Network, horizon: int, *, inner: int | None = None) -> Algorithm:
-    return DMFW.design(setting, horizon=horizon, inner=inner)
+def _dmfw(setting: Setting, horizon: int, *, inner: int | None = None) -> Algorithm:
+    return algorithms.DMFW.design(setting, horizon=horizon, inner=inner)
 
 
 def _dec_bftrl(setting: Setting, network: Network, horizon: int) -> Algorithm:
-    return DecBFTRL.design(setting, horizon=horizon, mixing_rate=network.mixing_rate)
+    return algorithms.DecBFTRL.design(setting, horizon=horizon, mixing_rate=network.mixing_rate)
 
 
 def _of_droculo(horizon: int) -> Sequence[Mapping[str, Any]]:
     return (
         {"theta": 0.5}, {"theta": 1.0}, {"feedback": "semi-bandit", "theta": 0.5}, {"feedback": "bandit", "theta": 0.5},
     )  # fmt: skip
-
-
-def _of_dmfw(horizon: int) -> Sequence[Mapping[str, Any]]:
-    return ({"inner": max(1, round(math.sqrt(horizon)))},)  # T^(3/2), as its theorem asks, is out of reach
 
 
 #: the only list of methods: specs, comparisons, Table 1 and the command line read it
@@ -264,10 +220,12 @@ ALGORITHMS: dict[str, Entry] = {
     ),
     "dmfw": Entry(
         "Zhu et al. 2021: `inner` Frank-Wolfe steps a round, T^(3/2) if not given", _dmfw, "DMFW",
-        Promise("Zhu et al. 2021", 0.5, 2.5, 2.5), _of_dmfw,
+        Promise("Zhu et al. 2021", 0.5, 2.5, 2.5),
+        lambda T: ({"inner": max(1, round(math.sqrt(T)))},),  # T^(3/2), as its theorem asks, is out of reach
     ),
     "mono-dmfw": Entry(
-        "Zhang et al. 2023: meta-Frank-Wolfe with one gradient a round", _mono_dmfw, "Mono-DMFW",
+        "Zhang et al. 2023: meta-Frank-Wolfe with one gradient a round",
+        lambda setting, horizon: algorithms.MonoDMFW.design(setting, horizon=horizon), "Mono-DMFW",
         Promise("Zhang et al. 2023", 0.8, 1.0, 1.0),
     ),
     "dobga": Entry(

@@ -21,6 +21,12 @@ from droculo.networks import Edges, Network
 from droculo.problems import Problem
 
 _CATALOGUES = {"problem": catalogue.PROBLEMS, "network": catalogue.NETWORKS, "algorithm": catalogue.ALGORITHMS}
+#: what a choice makes, and its public name
+_WANTED: dict[str, tuple[type, str]] = {
+    "problem": (Problem, "problems.Problem"),
+    "network": (Network, "networks.Network"),
+    "algorithm": (Algorithm, "algorithms.Algorithm"),
+}
 #: options that are names themselves
 _NAMES: dict[str, Mapping[str, Any]] = {
     "feedback": catalogue.FEEDBACKS, "oracle": catalogue.ORACLES, "draws": catalogue.DRAWS,
@@ -53,9 +59,8 @@ class Choice:
     @property
     def label(self) -> str:
         """The name, and the options that were given: names bare, numbers with what they are."""
-        return ", ".join(
-            [self.name, *(value if key == "feedback" else f"{key} = {_short(value)}" for key, value in self.options)]
-        )
+        given = (value if key == "feedback" else f"{key} = {_short(value)}" for key, value in self.options)
+        return ", ".join([self.name, *given])
 
     def text(self, folder: Path) -> str:
         """A digest of the user's code behind it, if any."""
@@ -115,9 +120,8 @@ def resolve(kind: str, name: Any, folder: Path) -> Callable[..., Any]:
     if ":" in name:
         return _user(kind, name, folder)
     if name not in known:
-        raise ValueError(
-            f"there is no {kind} called {name!r}; {catalogue.nearest(name, known)} To use your own, write 'module:object'."
-        )
+        near = catalogue.nearest(name, known)
+        raise ValueError(f"there is no {kind} called {name!r}; {near} To use your own, write 'module:object'.")
     return known[name].make
 
 
@@ -150,11 +154,7 @@ def problem_of(choice: Choice, folder: Path) -> Problem:
 
 @lru_cache(maxsize=8)
 def _problem(choice: Choice, folder: Path, text: str) -> Problem:
-    made = _made(choice, folder, lambda make, options: make(**options))
-    if not isinstance(made, Problem):
-        raise NotPossibleError(
-            "problem", f"{choice.name!r} makes a {type(made).__name__}, and not a droculo.problems.Problem."
-        )
+    made: Problem = _made(choice, folder, lambda make, options: make(**options))
     return made
 
 
@@ -169,10 +169,15 @@ def _made(choice: Choice, folder: Path, call: Callable[[Callable[..., Any], dict
     reasons = (Exception,) if ":" in choice.name else (ValueError, TypeError, ImportError, ArithmeticError)
     try:
         with user_modules.importing(folder):
-            return call(resolve(choice.kind, choice.name, folder), options)
+            made = call(resolve(choice.kind, choice.name, folder), options)
     except reasons as error:
         said = str(error) if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: {error}"
         raise NotPossibleError(choice.kind, f"{choice.label} is not possible: {said}") from error
+    wanted, public = _WANTED[choice.kind]
+    if not isinstance(made, wanted):
+        why = f"{choice.name!r} makes a {type(made).__name__}, and not a droculo.{public}."
+        raise NotPossibleError(choice.kind, why)
+    return made
 
 
 def network_of(choice: Choice, agents: int | None, folder: Path) -> Network:
@@ -190,26 +195,15 @@ def build(cell: Cell, folder: Path) -> tuple[Problem, Network, Algorithm]:
     problem = problem_of(cell.problem, folder)
     network = network_of(cell.network, problem.agents, folder)
     if problem.agents is not None and network.n_agents != problem.agents:
-        raise NotPossibleError(
-            "network",
-            f"{cell.network.label} has {network.n_agents} agents, and {cell.problem.label} is posed for {problem.agents}.",
-        )
+        agents = f"{cell.network.label} has {network.n_agents} agents"
+        raise NotPossibleError("network", f"{agents}, and {cell.problem.label} is posed for {problem.agents}.")
 
     def design(make: Callable[..., Any], options: dict[str, Any]) -> Any:
-        wanted = inspect.signature(make).parameters
-        extra = {"network": network} if "network" in wanted else {}
+        extra = {"network": network} if "network" in inspect.signature(make).parameters else {}
         return make(problem.setting, horizon=cell.horizon, **extra, **options)
 
-    agent = _made(cell.algorithm, folder, design)
-    if not isinstance(agent, Algorithm):
-        raise NotPossibleError(
-            "algorithm",
-            f"{cell.algorithm.name!r} makes a {type(agent).__name__}, and not a droculo.algorithms.Algorithm.",
-        )
+    agent: Algorithm = _made(cell.algorithm, folder, design)
     if agent.feedback.order == 1 and not problem.differentiable:
-        raise NotPossibleError(
-            "algorithm",
-            f"{cell.label} asks for gradients, and {cell.problem.label} answers with values only: use bandit or "
-            "zeroth-order feedback.",
-        )
+        why = f"{cell.label} asks for gradients, and {cell.problem.label} answers with values only"
+        raise NotPossibleError("algorithm", f"{why}: use bandit or zeroth-order feedback.")
     return problem, network, agent

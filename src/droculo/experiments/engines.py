@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import NoReturn, TypeVar
@@ -67,49 +68,40 @@ def _in_processes(
     work: Callable[[Task], Result], tasks: Sequence[Task], processes: int, died: Callable[[Task], Result]
 ) -> Iterator[Result]:
     waiting = dict(enumerate(tasks))
-    deaths: dict[int, int] = {}
+    deaths: Counter[int] = Counter()
     while waiting:
-        suspects: list[int] = []
-        yield from _until_a_death(work, waiting, processes, suspects)
+        suspects = yield from _until_a_death(work, waiting, list(waiting), processes)
         # The task of the dead process is not known: the tasks in progress are repeated one by one, before all others.
         for place in suspects:
             while place in waiting:
-                again: list[int] = []
-                yield from _until_a_death(work, {place: waiting[place]}, 1, again, finished=waiting)
-                if again:
-                    deaths[place] = deaths.get(place, 0) + 1
+                if (yield from _until_a_death(work, waiting, [place], 1)):
+                    deaths[place] += 1
                     if deaths[place] >= RETRIES:
                         yield died(waiting.pop(place))
 
 
 def _until_a_death(
-    work: Callable[[Task], Result],
-    tasks: dict[int, Task],
-    processes: int,
-    suspects: list[int],
-    finished: dict[int, Task] | None = None,
-) -> Iterator[Result]:
-    """Results until all is done or a process has died; then `suspects` are those that may have been the reason.
+    work: Callable[[Task], Result], waiting: dict[int, Task], order: list[int], processes: int
+) -> Generator[Result, None, list[int]]:
+    """Results until all is done or a process has died; returns the places of the tasks that may have been the reason.
 
-    Finished tasks are removed from `finished`, which is `tasks` by default.
+    Finished tasks are removed from `waiting`.
     """
-    finished = tasks if finished is None else finished
     # JAX has threads, which a fork would not survive.
-    pool = ProcessPoolExecutor(
-        min(processes, len(tasks)), mp_context=multiprocessing.get_context("spawn"), initializer=_live_with_parent
-    )
-    order = list(tasks)
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(processes, len(order)), mp_context=spawn, initializer=_live_with_parent)
     done_all = False
     try:
-        places = {pool.submit(work, tasks[place]): place for place in order}
+        places = {pool.submit(work, waiting[place]): place for place in order}
         for done in as_completed(places):
             result = done.result()
-            del finished[places[done]]
+            del waiting[places[done]]
             yield result
         done_all = True
+        return []
     except BrokenProcessPool:
         # Tasks are begun in order, one for each process and one ahead.
-        suspects += [place for place in order if place in finished][: processes + 1]
+        return [place for place in order if place in waiting][: processes + 1]
     finally:
         pool.shutdown(wait=done_all, cancel_futures=True)
 

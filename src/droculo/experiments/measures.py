@@ -42,21 +42,19 @@ class Measured(NamedTuple):
     best: Comparator | None
     drawn: bool  # True if the measures of single agents are kept
 
+    def _at(self, name: str, place: int, k: int, of: Any = np.mean) -> float | None:
+        """A curve at a time, its mean or its largest value over agents."""
+        curve: Numbers | None = getattr(self, name)
+        return None if curve is None else float(of(curve[place, k]))
+
     def totals(self, place: int) -> Row:
         """The columns of `rows.RUNS` that are measured, for one seed."""
-
-        def end(curve: Numbers | None, of: Any = np.mean) -> float | None:
-            return None if curve is None else float(of(curve[place, -1]))
-
         best = self.best
         return {
-            "reward": end(self.reward),
-            "regret": end(self.regret),
-            "regret_worst": end(self.regret, np.max),
-            "certified": end(self.certified),
-            "certified_worst": end(self.certified, np.max),
+            **{name: self._at(name, place, -1) for name in ("reward", "regret", "certified")},
+            **{f"{name}_worst": self._at(name, place, -1, np.max) for name in ("regret", "certified")},
             "certified_error": None if self.error is None else float(np.max(self.error[place])),
-            "consensus_gap": end(self.gap, np.max),
+            "consensus_gap": self._at("gap", place, -1, np.max),
             "consensus_gap_mean": float(self.mean_gap[place]),
             "best": None if best is None else best.total,
             "best_kind": None if best is None else best.kind,
@@ -66,24 +64,14 @@ class Measured(NamedTuple):
 
     def points(self, place: int, costs: dict[str, Numbers]) -> list[Row]:
         """The rows of `rows.POINTS` of one seed."""
-
-        def mean(curve: Numbers | None, k: int) -> float | None:
-            return None if curve is None else float(np.mean(curve[place, k]))
-
-        def each(curve: Numbers | None, k: int) -> list[float] | None:
-            return None if curve is None or not self.drawn else [float(v) for v in curve[place, k]]
-
+        kept = {"regret": self.regret, "certified": self.certified, "gap": self.gap} if self.drawn else {}
         return [
             {
                 "round": int(t),
-                "reward": mean(self.reward, k),
-                "regret": mean(self.regret, k),
-                "certified": mean(self.certified, k),
-                "consensus_gap": float(np.max(self.gap[place, k])),
+                **{name: self._at(name, place, k) for name in ("reward", "regret", "certified")},
+                "consensus_gap": self._at("gap", place, k, np.max),
                 **{name: float(curve[k]) for name, curve in costs.items()},
-                "agent_regret": each(self.regret, k),
-                "agent_certified": each(self.certified, k),
-                "agent_gap": each(self.gap, k),
+                **{f"agent_{name}": curve[place, k].tolist() for name, curve in kept.items() if curve is not None},
             }
             for k, t in enumerate(self.times)
         ]
@@ -97,37 +85,28 @@ def measured(cell: Cell, problem: Problem, run: Trajectory, folder: Path, sample
     N, T = len(run.agents), run.horizon
     nodes = 1 if problem.linearization.trivial else NODES
     if sample is None and float(N) ** 2 * T * nodes > MOST_EVALUATIONS:
-        return _estimated(problem, run, SAMPLE, problem.comparator(T, run.agents))
-    best = best_point(cell.problem, folder, cell.problem.text(folder), T, N)
-    if sample is not None:
-        return _estimated(problem, run, sample, best)
-    times = np.unique(np.geomspace(1, T, cell.points).round().astype(np.int64))
-    at = times.tolist()
-    earned = np.cumsum(rewards(problem, run), axis=1)[:, times - 1]
-    lost = certified = None
-    if best is not None:
-        lost = regret(problem, run, at=at, comparator=None if best.kind == "exact" else best).curve
-    if problem.differentiable:
-        certified = certificate(problem, run, nodes=NODES, at=at).curve
+        sample, best = SAMPLE, problem.comparator(T, run.agents)
+    else:
+        best = best_point(cell.problem, folder, cell.problem.text(folder), T, N)
+    given = None if best is None or best.kind == "exact" else best
     gaps = consensus_gaps(run)
     apart = gaps.max(axis=-1).mean(axis=-1)
-    return Measured(times, earned, lost, certified, None, gaps[:, times - 1], apart, best, N <= MOST_DRAWN)
-
-
-def _estimated(problem: Problem, run: Trajectory, sample: Sample, best: Comparator | None) -> Measured:
-    """Measures of the end of a run, on a sample of agents, functions and rounds."""
-    seeds = len(run.actions)
-    error = np.zeros((seeds, 1))
     earned = lost = certified = None
-    if problem.differentiable:
-        found = certificate(problem, run, sample=sample)
-        earned, certified, error = found.rewards[:, None], found.bound[:, None], np.atleast_2d(found.error)
+    if sample is not None:
+        error = np.zeros((len(run.actions), 1))
+        if problem.differentiable:
+            found = certificate(problem, run, sample=sample)
+            earned, certified, error = found.rewards[:, None], found.bound[:, None], np.atleast_2d(found.error)
+        if best is not None:
+            lost = regret(problem, run, sample=sample, comparator=given).total[:, None]
+        return Measured(np.array([T]), earned, lost, certified, error, gaps[:, -1:], apart, best, False)
+    times = np.unique(np.geomspace(1, T, cell.points).round().astype(np.int64))
+    earned = np.cumsum(rewards(problem, run), axis=1)[:, times - 1]
     if best is not None:
-        given = None if best.kind == "exact" else best
-        lost = regret(problem, run, sample=sample, comparator=given).total[:, None]
-    gaps = consensus_gaps(run)
-    apart = gaps.max(axis=-1).mean(axis=-1)
-    return Measured(np.array([run.horizon]), earned, lost, certified, error, gaps[:, -1:], apart, best, False)
+        lost = regret(problem, run, at=times.tolist(), comparator=given).curve
+    if problem.differentiable:
+        certified = certificate(problem, run, nodes=NODES, at=times.tolist()).curve
+    return Measured(times, earned, lost, certified, None, gaps[:, times - 1], apart, best, N <= MOST_DRAWN)
 
 
 @lru_cache(maxsize=8)

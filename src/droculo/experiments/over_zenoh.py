@@ -8,21 +8,17 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from droculo.experiments.cell import Cell, build
 from droculo.experiments.processes import folder_of, keep_cell, read_run, write_meter
 from droculo.experiments.spec import Spec, SpecError
-from droculo.experiments.store import Store
+from droculo.experiments.store import Store, write_whole
 from droculo.experiments.sweeps import Progress, Sweep, begin, collect
-from droculo.experiments.whole_files import write_whole
 from droculo.runtime import TLS, ZenohTransport, assign_agents, partition, run_process
 from droculo.runtime.transports.endpoints import check_endpoint
-
-_KEYS = ("endpoints", "tls", "patience", "gathering", "pace", "config")
 
 
 @dataclass(frozen=True)
@@ -35,25 +31,21 @@ class Deployment:
     gathering: float = 120.0
     pace: float = 0.0
     config: Path | None = None
-    text: str = field(default="", compare=False)
 
     @classmethod
     def load(cls, path: Path) -> Deployment:
         """Read a deployment: endpoints of all processes, certificates, timeouts."""
         try:
-            text = path.read_text(encoding="utf-8")
-            given = tomllib.loads(text)
+            given = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise SpecError(f"{path} cannot be read as a field: {error}.") from None
+        known = [each.name for each in fields(cls)]
         for key in given:
-            if key not in _KEYS:
-                raise SpecError(f"{path}: a field has no {key!r}; it has {', '.join(_KEYS)}.")
+            if key not in known:
+                raise SpecError(f"{path}: a field has no {key!r}; it has {', '.join(known)}.")
         endpoints = given.pop("endpoints", None)
-        if (
-            not isinstance(endpoints, dict)
-            or not endpoints
-            or sorted(endpoints) != sorted(map(str, range(len(endpoints))))
-        ):
+        named = endpoints if isinstance(endpoints, dict) else {}
+        if not named or set(named) != set(map(str, range(len(named)))):
             raise SpecError(
                 f"{path}: endpoints is a table that gives each process 0, 1, ... its endpoint, such as "
                 f'0 = "tcp/10.0.0.1:7447"; got {endpoints!r}.'
@@ -66,17 +58,17 @@ class Deployment:
                 raise SpecError(f"{path}: {key} is above zero; got {value!r}.")
         try:
             tls = _tls(given.pop("tls", None), path.parent)
-            for endpoint in endpoints.values():
+            for endpoint in named.values():
                 check_endpoint(endpoint, tls is not None)
         except (TypeError, ValueError) as error:
             raise SpecError(f"{path}: {error}") from None
-        if len(set(endpoints.values())) < len(endpoints):
+        if len(set(named.values())) < len(named):
             raise SpecError(f"{path}: two processes have the same endpoint; give each its own.")
         if "config" in given:
             if not isinstance(given["config"], str):
                 raise SpecError(f"{path}: config is the name of a file; got {given['config']!r}.")
             given["config"] = path.parent / given["config"]
-        return cls({int(name): endpoint for name, endpoint in endpoints.items()}, tls, **given, text=text)
+        return cls({int(name): endpoint for name, endpoint in named.items()}, tls, **given)
 
     @classmethod
     def loopback(cls, processes: int, **options: Any) -> Deployment:
@@ -84,10 +76,10 @@ class Deployment:
         sockets = [socket.socket() for _ in range(processes)]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
-        ports = [each.getsockname()[1] for each in sockets]
+        endpoints = {me: f"tcp/127.0.0.1:{each.getsockname()[1]}" for me, each in enumerate(sockets)}
         for each in sockets:
             each.close()
-        return cls({me: f"tcp/127.0.0.1:{port}" for me, port in enumerate(ports)}, **options)
+        return cls(endpoints, **options)
 
     def written(self) -> str:
         """As TOML, without certificates and Zenoh's own configuration."""
@@ -105,17 +97,16 @@ def _tls(given: Any, folder: Path) -> TLS | None:
 
 
 def agent_over_zenoh(
-    spec: Spec,
-    out: Path,
-    field: Deployment,
-    me: int,
-    *,
-    cell: int = 0,
-    seed: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    spec: Spec, out: Path, field: Deployment, me: int, *, cell: int = 0, seed: int | None = None
 ) -> None:
     """Be process `me` of one run of a spec, and write its journal under `out`; started again, it resumes and rejoins."""
-    chosen, seed = chosen_run(spec, cell, seed)
+    last = len(spec.cells) - 1
+    if not 0 <= cell <= last:
+        raise SpecError(f"the spec has the cells 0 to {last} (droculo show lists them); got --cell {cell}.")
+    chosen = spec.cells[cell]
+    seed = chosen.seeds[0] if seed is None else seed
+    if seed not in chosen.seeds:
+        raise SpecError(f"the spec has the seeds {', '.join(map(str, chosen.seeds))}; got --seed {seed}.")
     if me not in field.endpoints:
         raise SpecError(f"there are processes 0 to {len(field.endpoints) - 1} in the field; got --me {me}.")
     problem, network, algorithm = build(chosen, spec.folder)
@@ -126,23 +117,8 @@ def agent_over_zenoh(
         me, field.endpoints, place.neighbours, run=f"{key}/{seed}", tls=field.tls, patience=field.patience,
         gathering=field.gathering, config=field.config,
     )  # fmt: skip
-    part = run_process(
-        problem, algorithm, network, place, transport, key=seed, folder=folder, pace=field.pace, progress=progress
-    )
+    part = run_process(problem, algorithm, network, place, transport, key=seed, folder=folder, pace=field.pace)
     write_meter(folder, part)
-
-
-def chosen_run(spec: Spec, cell: int, seed: int | None) -> tuple[Cell, int]:
-    """The cell and the seed that the processes of a deployment run."""
-    if not 0 <= cell < len(spec.cells):
-        raise SpecError(
-            f"the spec has the cells 0 to {len(spec.cells) - 1} (droculo show lists them); got --cell {cell}."
-        )
-    chosen = spec.cells[cell]
-    seed = chosen.seeds[0] if seed is None else seed
-    if seed not in chosen.seeds:
-        raise SpecError(f"the spec has the seeds {', '.join(map(str, chosen.seeds))}; got --seed {seed}.")
-    return chosen, seed
 
 
 def sweep_over_zenoh(
@@ -177,12 +153,9 @@ def _launch(file: Path, out: Path, cell: int, seed: int, processes: int, folder:
     try:
         for me in range(processes):
             words = [str(file), "--over", "zenoh", "--field", str(field), "--me", str(me), "--out", str(out)]
-            words += ["--cell", str(cell), "--seed", str(seed)]
-            log = (folder / f"process-{me:05d}.log").open("wb")
-            children.append(
-                subprocess.Popen([sys.executable, "-m", "droculo", "agent", *words], stdout=log, stderr=log)
-            )
-            log.close()
+            words = [sys.executable, "-m", "droculo", "agent", *words, "--cell", str(cell), "--seed", str(seed)]
+            with (folder / f"process-{me:05d}.log").open("wb") as log:
+                children.append(subprocess.Popen(words, stdout=log, stderr=log))
         failed: list[int] = []
         while not failed and any(child.poll() is None for child in children):  # a failure ends all of them at once
             time.sleep(0.05)
@@ -193,7 +166,6 @@ def _launch(file: Path, out: Path, cell: int, seed: int, processes: int, folder:
             child.wait()
     if failed:
         last = (folder / f"process-{failed[0]:05d}.log").read_text(errors="replace").strip().splitlines()
-        raise RuntimeError(
-            f"processes {failed} ended with an error. Process {failed[0]} said: {last[-1] if last else 'nothing'} (its output is "
-            f"in {folder})"
-        )
+        said = last[-1] if last else "nothing"
+        why = f"processes {failed} ended with an error. Process {failed[0]} said: {said} (its output is in {folder})"
+        raise RuntimeError(why)

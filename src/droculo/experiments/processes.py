@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,8 +11,7 @@ from droculo.experiments.cell import Cell, build
 from droculo.experiments.rows import Row
 from droculo.experiments.run import Played, run_cell, stacked
 from droculo.experiments.spec import Spec
-from droculo.experiments.store import Store, StoreError
-from droculo.experiments.whole_files import write_whole
+from droculo.experiments.store import Store, StoreError, write_whole
 from droculo.runtime import assign_agents, gather, partition
 from droculo.runtime.driver import ProcessRun, layout_of
 from droculo.runtime.gathered import GatheredRun
@@ -27,26 +25,16 @@ def folder_of(out: Path, key: str, seed: int, me: int | None = None) -> Path:
     return run if me is None else run / f"process-{me:05d}"
 
 
-def fingerprint_of(spec: Spec) -> bytes:
-    """32 bytes that all processes of a job must share: a digest of what they run, and of the code."""
-    return hashlib.sha256("".join(cell.key(spec.folder) for cell in spec.cells).encode()).digest()
-
-
 def keep_cell(store: Store, spec: Spec, cell: Cell, driver: str, processes: int, runs: Sequence[GatheredRun]) -> None:
     """Measure the runs of processes, and keep their rows like those of a simulated cell."""
     run = stacked([run.trajectory for run in runs])
-    about = [{"driver": driver, "processes": processes, **_faults(each)} for each in runs]
+    about: list[Row] = [
+        {"driver": driver, "processes": processes, "missed_rounds": int(faults.missed_rounds.sum())}
+        | {"failed_links": faults.failed_links, "disagreements": faults.disagreements}
+        for faults in (each.faults for each in runs)
+    ]
     played = Played(run, about, run.ledger.seconds)
     store.keep(cell.key(spec.folder), run_cell(cell, spec.folder, lambda *_: played))
-
-
-def _faults(run: GatheredRun) -> Row:
-    faults = run.faults
-    return {
-        "missed_rounds": int(faults.missed_rounds.sum()),
-        "failed_links": faults.failed_links,
-        "disagreements": faults.disagreements,
-    }
 
 
 def write_meter(folder: Path, part: ProcessRun) -> None:

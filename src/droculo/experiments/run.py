@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -76,16 +77,9 @@ def stacked(runs: Sequence[Trajectory]) -> Trajectory:
     bills = [run.ledger for run in runs]
     costs = {name: np.stack([bill.counts[name] for bill in bills]) for name in COSTS}
     curves = {name: np.stack([run.spending.counts[name] for run in runs]) for name in COUNTED}
-    return Trajectory(
-        horizon=runs[0].horizon,
-        rounds=runs[0].rounds,
-        actions=np.stack([run.actions for run in runs]),
-        decisions=np.stack([run.decisions for run in runs]),
-        agents=runs[0].agents,
-        states=None,
-        ledger=Ledger(costs, sum(bill.seconds for bill in bills)),
-        spending=CostCurve(runs[0].spending.rounds, curves),
-    )
+    actions, decisions = (np.stack([getattr(run, name) for run in runs]) for name in ("actions", "decisions"))
+    ledger, spending = Ledger(costs, sum(bill.seconds for bill in bills)), CostCurve(runs[0].spending.rounds, curves)
+    return replace(runs[0], actions=actions, decisions=decisions, states=None, ledger=ledger, spending=spending)
 
 
 def run_cell(cell: Cell, folder: Path, driver: Driver | None = None) -> Rows:
@@ -119,8 +113,11 @@ def rows_of(found: CellRun, sample: Sample | None = None) -> Rows:
 def _about(found: CellRun) -> Row:
     cell, problem, network, agent = found.cell, found.problem, found.network, found.algorithm
     linearization = problem.linearization.for_set(problem.set)
-    theta = _theta(cell)
-    promised = _promise(cell, linearization.case, problem, agent, theta)
+    # The theta that was asked for, or the default of an algorithm of the catalogue that has one.
+    entry = catalogue.ALGORITHMS.get(cell.algorithm.name)
+    usual = None if entry is None else entry.options().get("theta")
+    theta: float | None = dict(cell.algorithm.options).get("theta", usual)
+    promised, source = _promise(cell, linearization.case, problem, agent, theta)
     links = np.concatenate([weights.edges.ends for weights in network.cycle])
     few = network.n_agents <= MOST_DRAWN and len(links) <= 10 * MOST_DRAWN
     return {
@@ -139,17 +136,10 @@ def _about(found: CellRun) -> Row:
         "mixing_rate": float(network.mixing_rate),
         "block": agent.block,
         "slot": agent.slot,
-        "promised_exponent": promised[0],
-        "promised_by": promised[1],
+        "promised_exponent": promised,
+        "promised_by": source,
         "links": np.unique(links, axis=0).ravel().tolist() if few else None,
     }
-
-
-def _theta(cell: Cell) -> float | None:
-    """The theta that was asked for, or the default of an algorithm of the catalogue that has one."""
-    entry = catalogue.ALGORITHMS.get(cell.algorithm.name)
-    usual: float | None = None if entry is None else entry.options().get("theta")
-    return dict(cell.algorithm.options).get("theta", usual)
 
 
 def _promise(
@@ -170,10 +160,8 @@ def _provenance(cell: Cell) -> Row:
     device = jax.devices()[0]
     return {
         "spec": cell.asked,
-        "droculo": version("droculo"),
+        **{name: version(name) for name in ("droculo", "jax", "numpy")},
         "results_version": RESULTS_VERSION,
-        "jax": version("jax"),
-        "numpy": version("numpy"),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "device": f"{device.platform}: {device.device_kind}",

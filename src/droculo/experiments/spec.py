@@ -6,6 +6,7 @@ import json
 import math
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -66,9 +67,8 @@ def load(path: Path) -> Spec:
     except FileNotFoundError:
         raise SpecError(f"there is no spec {path}. Write one with: droculo new {path}") from None
     except IsADirectoryError:
-        raise SpecError(
-            f"{path} is a folder, and a spec is a file. To go on with a sweep: droculo resume {path}"
-        ) from None
+        why = f"{path} is a folder, and a spec is a file. To go on with a sweep: droculo resume {path}"
+        raise SpecError(why) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path} cannot be read as text: {error}.") from None
     return parse(text, name=path.name, folder=path.parent)
@@ -88,14 +88,19 @@ def parse(text: str, *, name: str = "the spec", folder: Path = Path()) -> Spec:
     draft = _Draft(name, Lines(text), folder.absolute(), given)
     if "study" in given:
         return _of_study(draft, text)
-    _check_keys(draft)
+    for key in given:
+        if key not in KEYS:
+            raise draft.error((key,), f"a spec has no {key!r}; {nearest(key, KEYS)}")
+    for key in ("problems", "algorithms", "horizons"):
+        if given.get(key, []) == []:
+            needed = "a spec needs problems, algorithms and horizons (droculo new writes one)"
+            raise SpecError(f"{name} names no {key}: {needed}.")
     title, points = given.get("title", ""), given.get("points", POINTS)
     if not isinstance(title, str):
         raise draft.error(("title",), f"the title is text in quotes; got {title!r}.")
     if not _whole(points, 2):
-        raise draft.error(
-            ("points",), f"points, the recorded times of a run, is a whole number, at least 2; got {points!r}."
-        )
+        wanted = "points, the recorded times of a run, is a whole number, at least 2"
+        raise draft.error(("points",), f"{wanted}; got {points!r}.")
     if not isinstance(given.get("timed", False), bool):
         raise draft.error(("timed",), f"timed is true or false; got {given['timed']!r}.")
     drawn = _drawn(draft, points)
@@ -141,17 +146,6 @@ def _whole(value: Any, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def _check_keys(draft: _Draft) -> None:
-    for key in draft.given:
-        if key not in KEYS:
-            raise draft.error((key,), f"a spec has no {key!r}; {nearest(key, KEYS)}")
-    for key in ("problems", "algorithms", "horizons"):
-        if key not in draft.given or draft.given[key] == []:
-            raise SpecError(
-                f"{draft.name} names no {key}: a spec needs problems, algorithms and horizons (droculo new writes one)."
-            )
-
-
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
@@ -176,9 +170,8 @@ def _seeds(draft: _Draft) -> tuple[int, ...]:
             raise draft.error(("seeds",), "seeds is empty: give at least one, or a number of seeds.")
         return tuple(_numbers(draft, "seeds", 0, "a seed"))
     if not _whole(given, 1):
-        raise draft.error(
-            ("seeds",), f"seeds is a list of whole numbers, or how many there are, at least 1; got {given!r}."
-        )
+        wanted = "seeds is a list of whole numbers, or how many there are, at least 1"
+        raise draft.error(("seeds",), f"{wanted}; got {given!r}.")
     return tuple(range(given))
 
 
@@ -207,9 +200,8 @@ def _choices(draft: _Draft, key: str, kind: str) -> list[tuple[Choice, list[Mark
         if not isinstance(table, Mapping) or "name" not in table:
             raise draft.error((key, place), f"one of the {key} is a name, or a table with a name; got {table!r}.")
         if table["name"] == []:
-            raise draft.error(
-                (key, place, "name"), f"the name of one of the {key} is an empty list: give at least one."
-            )
+            why = f"the name of one of the {key} is an empty list: give at least one."
+            raise draft.error((key, place, "name"), why)
         for name in _listed(table["name"]):
             options = _options(draft, (key, place), kind, name, {k: v for k, v in table.items() if k != "name"})
             for chosen in product(*(values for _, values in options.values())):
@@ -284,19 +276,16 @@ def _sorted_out(draft: _Draft, drawn: list[tuple[Cell, list[Mark]]]) -> tuple[li
         else:
             cells.append(cell)
             usable.update(marks)
-    blamed = [(error, [mark for mark in marks if mark not in usable]) for _, error, marks in left_out]
-    blamed = [(error, useless) for error, useless in blamed if useless]
-    # Prefer a cell whose reason concerns a useless value; other reasons may concern values that other cells can use.
-    blamed.sort(key=lambda each: not any(_is_about(each[0], path) for path, _ in each[1]))
+    useless = [(error, [mark for mark in marks if mark not in usable]) for _, error, marks in left_out]
+    blamed = [(error, marks) for error, marks in useless if marks]
     if blamed:
-        reason, useless = blamed[0]
-        raise draft.error(_culprit(useless, reason), str(reason))
-    names: dict[tuple[str, str, str, int], Cell] = {}
-    for cell in cells:
-        name = (cell.problem.label, cell.network.label, cell.label, cell.horizon)
-        if name in names:
-            raise SpecError(f"{draft.name} asks for the same run twice: {cell.label}, horizon {cell.horizon}.")
-        names[name] = cell
+        # Prefer a cell whose reason concerns a useless value; other reasons may concern values that other cells can use.
+        reason, marks = min(blamed, key=lambda each: not any(_is_about(each[0], path) for path, _ in each[1]))
+        raise draft.error(_culprit(marks, reason), str(reason))
+    names = Counter((cell.problem.label, cell.network.label, cell.label, cell.horizon) for cell in cells)
+    for (_, _, label, horizon), times in names.items():
+        if times > 1:
+            raise SpecError(f"{draft.name} asks for the same run twice: {label}, horizon {horizon}.")
     return cells, [(cell, str(error)) for cell, error, _ in left_out]
 
 

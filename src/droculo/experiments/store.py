@@ -13,7 +13,6 @@ import numpy as np
 
 from droculo.expect import extra
 from droculo.experiments.rows import FLEETING, POINTS, RUNS, Rows
-from droculo.experiments.whole_files import write_whole
 from droculo.plotting import axes, band
 
 if TYPE_CHECKING:
@@ -167,6 +166,17 @@ def _complete(found: pyarrow.Table, part: str) -> pyarrow.Table:
             field = like.field(name)
             found = found.append_column(field, _arrow("pyarrow").nulls(len(found), field.type))
     return found.select(list(schema)).cast(like)
+
+
+def write_whole(file: Path, content: bytes | str) -> None:
+    """Write under another name, flush to the disk, rename: a file under its final name is always whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    half = file.with_name(f".{file.name}.{os.getpid()}.part")
+    with half.open("wb") as out:
+        out.write(content.encode() if isinstance(content, str) else content)
+        out.flush()
+        os.fsync(out.fileno())
+    half.replace(file)
 
 
 def _alive(pid: str) -> bool:

@@ -5,24 +5,35 @@ from __future__ import annotations
 import json
 import multiprocessing
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 
-from droculo.experiments.cell import Cell
+from droculo.algorithms import Algorithm
+from droculo.engine import Record
+from droculo.engine.memory_maps import clear_caches_if_needed
+from droculo.experiments.cell import Cell, build
 from droculo.experiments.engines import RETRIES, WHY_IT_DIED, cores, side_by_side
 from droculo.experiments.rows import Rows
-from droculo.experiments.run import run_cell
+from droculo.experiments.run import FEW_MAPS, Driver, Played, run_cell, simulated
 from droculo.experiments.spec import Spec, SpecError, parse
-from droculo.experiments.store import Results, Store, StoreError
-from droculo.experiments.whole_files import write_whole
+from droculo.experiments.store import Results, Store, StoreError, write_whole
+from droculo.networks import Network
+from droculo.problems import Problem
+from droculo.simulator import simulate
 
 #: (cells that are finished, cells in all, the one that was finished last)
 Progress = Callable[[int, int, str], None]
+#: timed runs of every method
+TURNS = 9
+#: seconds of timed runs after which a method is not timed again, since noise is small beside them
+LONG = 10.0
 
 
 @dataclass(frozen=True)
@@ -38,15 +49,13 @@ class Sweep:
     aged: int = 0  # cells whose rows come from another version or other code
 
 
-@dataclass(frozen=True)
-class _Task:
+class _Task(NamedTuple):
     cell: Cell
     folder: Path
     key: str
 
 
-@dataclass(frozen=True)
-class _Done:
+class _Done(NamedTuple):
     task: _Task
     rows: Rows | None
     error: str = ""
@@ -57,10 +66,8 @@ def _work(task: _Task) -> _Done:
     """Run a cell. An error becomes part of the result, since it must not stop the other cells."""
     try:
         if task.cell.key(task.folder) != task.key:
-            raise RuntimeError(
-                f"this worker has other code: droculo {version('droculo')}, or a user module that differs. Install "
-                "the same on all machines."
-            )
+            mine = f"this worker has other code: droculo {version('droculo')}, or a user module that differs"
+            raise RuntimeError(f"{mine}. Install the same on all machines.")
         return _Done(task, run_cell(task.cell, task.folder))
     except Exception as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -122,17 +129,15 @@ def collect(out: Path) -> Sweep:
     store = Store(out)
     keys: dict[Cell, str] = {}
     missing, aged = [], 0
-    others: dict[str, str] | None = None
-    for task in _tasks(spec):
-        if store.finished(task.key):
-            keys[task.cell] = task.key
-            continue
-        others = store.of_other_code() if others is None else others
-        if task.cell.asked in others:
-            keys[task.cell] = others[task.cell.asked]
-            aged += others[task.cell.asked] != task.key
-        else:
+    tasks = _tasks(spec)
+    others = {} if all(store.finished(task.key) for task in tasks) else store.of_other_code()
+    for task in tasks:
+        key = task.key if store.finished(task.key) else others.get(task.cell.asked)
+        if key is None:
             missing.append(task.cell)
+        else:
+            keys[task.cell] = key
+            aged += key != task.key
     if not keys:
         raise StoreError(f"{out} has no finished run of its spec yet: droculo resume {out} runs it.")
     results = _read(store, list(keys.values()))
@@ -174,3 +179,53 @@ def begin(spec: Spec, out: Path, command: str | None) -> str | None:
     for name, text in (("sweep.json", about), ("spec.toml", spec.text)):
         write_whole(out / name, text)
     return command
+
+
+def sweep_in_turns(
+    spec: Spec, out: Path, *, turns: int = TURNS, progress: Progress | None = None, command: str | None = None
+) -> Sweep:
+    """Time and run the cells that `out` lacks; neighbouring cells with the same problem and horizon take turns."""
+    begin(spec, out, command)
+    store = Store(out)
+    tell = progress or (lambda done, total, label: None)
+    done = 0
+    tell(done, len(spec.cells), "")
+    for _, cells in groupby(spec.cells, key=lambda cell: (cell.problem, cell.horizon)):
+        group = list(cells)
+        if not all(store.finished(cell.key(spec.folder)) for cell in group):
+            for cell, seconds in zip(group, in_turns(group, spec.folder, turns), strict=True):
+                store.keep(cell.key(spec.folder), run_cell(cell, spec.folder, _with(seconds)))
+        done += len(group)
+        tell(done, len(spec.cells), group[-1].label)
+    return collect(out)
+
+
+def _with(timings: Sequence[float]) -> Driver:
+    """The simulator, which reports seconds that were measured before."""
+
+    def driver(problem: Problem, algorithm: Algorithm, network: Network, seeds: Sequence[int]) -> Played:
+        played = simulated(problem, algorithm, network, seeds)
+        return played._replace(about=[{**about, "timings": list(timings)} for about in played.about])
+
+    return driver
+
+
+def in_turns(cells: Sequence[Cell], folder: Path, turns: int) -> list[list[float]]:
+    """The seconds of every timed run of each cell's first seed: fully optimized, compiled before, nothing recorded."""
+    clear_caches_if_needed(FEW_MAPS)
+    parts = [build(cell, folder) for cell in cells]
+
+    def seconds(place: int) -> float:
+        problem, network, algorithm = parts[place]
+        key, nothing = cells[place].seeds[0], Record(every=0)
+        run = simulate(problem, algorithm, network, key=key, record=nothing, progress=False, quick=False)
+        return run.ledger.seconds
+
+    for place in range(len(cells)):
+        seconds(place)  # compiles
+    spent: list[list[float]] = [[] for _ in cells]
+    for _ in range(turns):
+        for place, times in enumerate(spent):
+            if sum(times) < LONG:
+                times.append(seconds(place))
+    return spent

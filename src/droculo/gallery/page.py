@@ -1,8 +1,8 @@
-"""From a story to a run, a picture and a page."""
+"""An application: what it tells a reader, and the cell that is run for it; then its run, its picture and its page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,55 @@ import numpy as np
 
 from droculo.engine import History, Trajectory
 from droculo.expect import extra
+from droculo.experiments import Cell
+from droculo.experiments.cell import Choice
 from droculo.experiments.measures import best_point
 from droculo.experiments.run import play_cell, rows_of
-from droculo.gallery.story import Story
 from droculo.measure import Sample, count_infeasible, fixed_rewards, rewards
 from droculo.problems import Problem
 from droculo.report import Figure, Page, Table
 from droculo.report.figure import Drawing
-from droculo.report.page import Picture
+from droculo.report.page import Part, Picture
 
 #: the certificates of the gallery are estimates, since some problems are slow to evaluate
 SAMPLE = Sample(agents=3, functions=32, rounds=128)
+
+
+@dataclass(frozen=True)
+class Story:
+    """One application: answers in plain sentences (Markdown), a run, and a drawing of what was learned.
+
+    `draw` fills one panel of the picture with the final decisions, in the application's own terms; the other panel, rewards
+    over time against the best fixed point, is the same for all.
+    """
+
+    title: str
+    decided: str  # the meaning of a coordinate of x
+    agents: str  # the meaning of an agent
+    round: str  # the meaning of a round, and what changes from one to the next
+    set: str  # the set and its oracle
+    case: str  # the case, and why it holds
+    source: str  # where numbers and model come from
+    unit: str  # of the reward, for the axis
+    cell: Cell
+    draw: Callable[[Any, Problem, Trajectory], None]  # (Matplotlib axes, problem, run)
+    caption: str  # of the drawing
+    window: int | None = None  # rounds that are averaged for the curve of rewards; by default a sixtieth of all
+
+
+def cell(
+    problem: str,
+    feedback: str,
+    horizon: int,
+    theta: float,
+    step: float,
+    tolerance: float = 0.05,
+    network: str = "ring",
+    **options: Any,
+) -> Cell:
+    """A run of DROCULO with seed 0; `options` are the problem's."""
+    method = Choice.of("algorithm", "droculo", feedback=feedback, theta=theta, step=step, tolerance=tolerance)
+    return Cell(Choice.of("problem", problem, **options), Choice.of("network", network), method, horizon, (0,), 2)
 
 
 @dataclass(frozen=True)
@@ -45,6 +83,10 @@ def play(story: Story) -> Result:
     run = replace(batch, actions=batch.actions[0], decisions=batch.decisions[0])  # of the only seed
     best = best_point(cell.problem, folder, cell.problem.text(folder), run.horizon, len(run.agents))
     assert best is not None  # all problems of the gallery have gradients, or know their best point
+    looked_at = run.actions.reshape(-1, found.problem.set.dim)
+    if not found.problem.set.has_fast_contains:  # membership is a search: look at a few
+        looked_at = looked_at[:: max(1, len(looked_at) // 40)]
+    outside = count_infeasible(found.problem.set, History.of(looked_at[:, None]), tolerance=1e-6)
     return Result(
         problem=found.problem,
         run=run,
@@ -52,16 +94,14 @@ def play(story: Story) -> Result:
         earned=rewards(found.problem, run),
         best_earned=fixed_rewards(found.problem, run, best.point),
         start_earned=fixed_rewards(found.problem, run, np.asarray(run.actions[0, 0], np.float64)),
-        outside=_outside(found.problem, run),
+        outside=f"Of {len(looked_at)} actions that were looked at, {outside} left the set.",
     )
 
 
 def picture(story: Story, result: Result) -> Figure:
     """Two panels: rewards over time, and the story's own drawing."""
-    panels = [
-        Drawing(lambda ax: _rewards(ax, story, result)),
-        Drawing(lambda ax: story.draw(ax, result.problem, result.run)),
-    ]
+    learned = Drawing(lambda ax: story.draw(ax, result.problem, result.run))
+    panels = [Drawing(lambda ax: _rewards(ax, story, result)), learned]
     return Figure(panels, story.title, columns=2, width=6.0, height=4.1, dpi=90)
 
 
@@ -71,9 +111,8 @@ def _rewards(ax: Any, story: Story, result: Result) -> None:
     each = _means(result.earned, window)
     ax.plot(rounds, _means(result.best_earned, window), "k--", label=f"best fixed point ({result.row['best_kind']})")
     ax.plot(rounds, each.mean(axis=1), color="tab:blue", label="the agents")
-    ax.fill_between(
-        rounds, each.min(axis=1), each.max(axis=1), color="tab:blue", alpha=0.2, label="from worst to best agent"
-    )
+    look = {"color": "tab:blue", "alpha": 0.2, "label": "from worst to best agent"}
+    ax.fill_between(rounds, each.min(axis=1), each.max(axis=1), **look)
     ax.plot(rounds, _means(result.start_earned, window), color="tab:gray", label="staying at the start")
     ax.set(xlabel="round", ylabel=story.unit, title=f"Reward a round, in means of {window} rounds")
     ax.legend(fontsize="small")
@@ -102,7 +141,7 @@ def page(story: Story, result: Result, name: str) -> Page:
             f"{row['certified'] / T:.4g} ± {row['certified_error'] / T:.2g}",
         ],
     ]
-    parts: list[str | Table | Picture] = [
+    parts: list[Part] = [
         f"*Made by `python -m droculo.gallery {name}`.*",
         Picture(f"{name}.png", picture(story, result), story.caption),
         f"*Right: {story.caption}*",
@@ -115,15 +154,6 @@ def page(story: Story, result: Result, name: str) -> Page:
         f"{row['loo_calls']:.1f} times and asked for {queries:.0f} {asked}. {result.outside}",
     ]
     return Page(story.title, parts)
-
-
-def _outside(problem: Problem, run: Trajectory) -> str:
-    """A count over all actions, or over a few of them if membership is a search."""
-    actions = run.actions.reshape(-1, problem.set.dim)
-    if not problem.set.has_fast_contains:
-        actions = actions[:: max(1, len(actions) // 40)]
-    number = count_infeasible(problem.set, History.of(actions[:, None]), tolerance=1e-6)
-    return f"Of {len(actions)} actions that were looked at, {number} left the set."
 
 
 def write(story: Story, name: str, folder: Path) -> Result:
@@ -140,7 +170,7 @@ def index(stories: Mapping[str, Story]) -> Page:
         [f"[{story.title}]({name}.md)", f"[![{story.caption}]({name}.png)]({name}.md)"]
         for name, story in stories.items()
     ]
-    parts: list[str | Table | Picture] = [
+    parts: list[Part] = [
         "*Made by `make gallery`, which runs all of them in about three minutes.*",
         "Left in each picture: what the agents earn a round, against the best fixed point and against staying where they began.\n"
         "Right: what they ended up doing.",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from droculo.engine import Trajectory
-from droculo.gallery.story import Story, cell
+from droculo.gallery.page import Story, cell
 from droculo.problems.adversaries import PeriodicWeights
 from droculo.problems.applications.sensors import MutualInformation, random_fields
 from droculo.problems.multilinear import all_masks
@@ -35,13 +35,8 @@ def draw(ax: Any, problem: Any, run: Trajectory) -> None:
     spots = ax.scatter(across, up, s=20 + 500 * x, c=alone, cmap="viridis", edgecolors="none", alpha=0.9)
     ax.figure.colorbar(spots, ax=ax, label="information of this site alone (nats a day)")
     ax.scatter(across[chosen], up[chosen], s=750, facecolors="none", edgecolors="crimson", linewidths=2)
-    ax.set(
-        xlabel="east (share of the map)",
-        ylabel="north (share of the map)",
-        xlim=(-0.05, 1.05),
-        ylim=(-0.05, 1.05),
-        aspect="equal",
-    )
+    frame = {"xlim": (-0.05, 1.05), "ylim": (-0.05, 1.05), "aspect": "equal"}
+    ax.set(xlabel="east (share of the map)", ylabel="north (share of the map)", **frame)
     earned = extension.of(chosen)
     ax.set_title(f"rounded to {chosen.sum()} sensors: {earned:.2f} nats, of {most:.2f} at best", fontsize=10)
 
@@ -62,7 +57,7 @@ STORY = Story(
     source="Synthetic Gaussian fields around two sources. The criterion: Krause, Singh and Guestrin (JMLR 2008); its "
     "extension to fractions: Gillenwater, Kulesza and Taskar (NIPS 2012).",
     unit="information (nats a day)",
-    cell=cell("sensors", "ring", "full-information", 2000, theta=0.5, step=3.0, tolerance=0.05),
+    cell=cell("sensors", "full-information", 2000, theta=0.5, step=3.0),
     draw=draw,
     caption="Size: the share $x_j$ that the agents agreed on. Colour: what the site is worth alone. Circles: four actual "
     "sensors, from pipage rounding. Neighbours tell nearly the same, so the best sensors are not simply the best sites. "
@@ -81,15 +76,7 @@ MUTUAL = Story(
     "sites and for all of them. Its multilinear extension, from a table of all 4096 sets, is DR-submodular.",
     source="Synthetic Gaussian fields around two sources. The criterion: Krause, Singh and Guestrin (JMLR 2008).",
     unit="mutual information (nats a day)",
-    cell=cell(
-        "droculo.gallery.sensors:mutual_information",
-        "ring",
-        "full-information",
-        2000,
-        theta=0.5,
-        step=6.0,
-        tolerance=0.05,
-    ),
+    cell=cell("droculo.gallery.sensors:mutual_information", "full-information", 2000, theta=0.5, step=6.0),
     draw=draw,
     caption="Size: the decision $x_j$; circles: four actual sensors, from pipage rounding of $x$. The agents play "
     "$1 - e^{-x}$, at most 63 % of a sensor per site, as case A4 asks: their rewards stay below the best set's, though "

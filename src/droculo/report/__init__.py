@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from droculo.experiments import Sweep
+from droculo.report.charts import write_exports
 from droculo.report.compare import write_compare
 from droculo.report.crossover import write_crossover
-from droculo.report.exports import write_exports
 from droculo.report.figure import Figure
 from droculo.report.interactive import write_page
 from droculo.report.page import Page

@@ -1,16 +1,20 @@
-"""The charts of a sweep. Each is described once; the page's script draws it with choosers, and `figure` for a paper."""
+"""A sweep's charts, each described once for the page's script and for files, and its table as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from droculo.report.data import COSTS, QUANTITIES, Curve, Instance, Numbers
-from droculo.report.figure import Network, Panel, Series
-from droculo.report.look import DASHES, LIGHT, MARKS, dash
+from droculo.experiments import Sweep
+from droculo.experiments.catalogue import fraction
+from droculo.report.data import COLUMNS, COSTS, QUANTITIES, RARE, Curve, Instance, Numbers, groups, instances
+from droculo.report.figure import DASHES, LIGHT, MARKS, Figure, Network, Panel, Series, dash
+from droculo.report.table import Table, number
 
 
 @dataclass(frozen=True)
@@ -75,18 +79,7 @@ def panels(chart: Chart, instance: Instance, ordered: Sequence[str]) -> list[tup
     return [(across, panel) for across, panel in found if panel is not None]
 
 
-@dataclass(frozen=True)
-class _Line:
-    """The points of one method."""
-
-    curve: Curve
-    x: Numbers
-    mean: Numbers
-    low: Numbers
-    high: Numbers
-
-
-def _lines(chart: Chart, curves: Sequence[Curve], up: str, across: str) -> list[_Line]:
+def _lines(chart: Chart, curves: Sequence[Curve], up: str, across: str) -> list[tuple[Curve, Numbers]]:
     """Methods with at least one point (two, if the points are horizons), without those that spent nothing."""
     methods: dict[str, list[Curve]] = {}
     for curve in curves:
@@ -96,7 +89,7 @@ def _lines(chart: Chart, curves: Sequence[Curve], up: str, across: str) -> list[
         points = np.concatenate([_points(chart, curve, up, across) for curve in own])
         points = points[np.all(np.isfinite(points), axis=1) & (points[:, 0] > 0)]
         if len(points) > chart.horizons:
-            found.append(_Line(own[-1], *points.T))
+            found.append((own[-1], points))
     return found
 
 
@@ -117,22 +110,22 @@ def _panel(
         return None
     series = []
     if chart.overlay == "front":
-        front = np.asarray(undominated([(line.x[-1], line.mean[-1]) for line in lines]))
+        front = np.asarray(undominated([(points[-1, 0], points[-1, 1]) for _, points in lines]))
         series.append(Series("Pareto front", front[:, 0], front[:, 1], style="-", colour="#999999", opacity=0.6))
-    for line in lines:
-        name, look = line.curve.name, style(line.curve)
+    for curve, points in lines:
+        (x, mean, low, high), name, look = points.T, curve.name, style(curve)
         if chart.overlay == "promise":
-            slope = next((slope for slope in instance.slopes if slope.label == line.curve.label), None)
+            slope = next((slope for slope in instance.slopes if slope.label == curve.label), None)
             name += "" if slope is None or slope.slope is None else f": {slope.slope:.2f}"
             if slope is not None and slope.promised is not None:
                 name += f" ({slope.promised:.2f})"
-                promised = line.mean[-1] * (line.x / line.x[-1]) ** slope.promised
-                series.append(Series("_promised", line.x, promised, style="--", colour=look["colour"], opacity=0.5))
-        if len(line.x) == 1:
-            look["style"] = look["style"] if chart.last else "o"  # a line of one point would not be seen
-        low, high = (line.low, line.high) if line.curve.seeds > 1 and len(line.x) > 1 else (None, None)
-        series.append(Series(name, line.x, line.mean, low, high, **look))
-    positive = all(np.all(line.low > 0) for line in lines)
+                promised = mean[-1] * (x / x[-1]) ** slope.promised
+                series.append(Series("_promised", x, promised, style="--", colour=look["colour"], opacity=0.5))
+        if len(x) == 1 and not chart.last:
+            look["style"] = "o"  # a line of one point would not be seen
+        band = (low, high) if curve.seeds > 1 and len(x) > 1 else ()
+        series.append(Series(name, x, mean, *band, **look))
+    positive = all(np.all(points[:, 2] > 0) for _, points in lines)
     return Panel(_title(chart, instance), *_axes(chart, up, across), series, (True, positive), plain=True)
 
 
@@ -169,3 +162,79 @@ def network_picture(instance: Instance) -> Network | None:
     values = np.asarray(drawn.agents[shown][-1]) / (1 if shown == "gap" else T)
     meaning = "consensus gap" if shown == "gap" else f"{QUANTITIES[shown][0]} a round"
     return Network(f"{drawn.name}, T = {T}", instance.places, instance.links, values, meaning)
+
+
+def write_exports(sweep: Sweep, out: Path) -> list[Path]:
+    """Write `out`/figures/*.svg and *.png, table.md, table.tex and table.csv; return what was written.
+
+    Figures show the largest horizon and the methods that the page shows first.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    found = instances(sweep)
+    tables = [totals(instance) for instance in found]
+    every = [[each.problem, each.network, *(row[name] for name in COLUMNS)] for each in found for row in each.table]
+    written = [
+        _write(out / "table.md", _all(tables, Table.markdown, "## {}\n\n{}\n")),
+        _write(out / "table.tex", "% \\usepackage{booktabs}\n" + _all(tables, Table.latex, "% {}\n{}\n")),
+        _write(out / "table.csv", Table(["problem", "network", *COLUMNS], every).csv()),
+    ]
+    ordered = groups(found)
+    for instance in found:
+        prefix = "" if len(found) == 1 else _slug(f"{instance.problem} {instance.network}") + "-"
+        written += _figures(instance, out / "figures", prefix, ordered)
+    return written
+
+
+def _write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def _all(tables: Sequence[Table], form: Callable[[Table], str], each: str) -> str:
+    """One table after another, with headings if there are several."""
+    if len(tables) == 1:
+        return f"{form(tables[0])}\n"
+    return "\n".join(each.format(table.title, form(table)) for table in tables)
+
+
+def _slug(text: str) -> str:
+    """A name for files.
+
+    >>> _slug("feeder, seed = 1 feeder-areas")
+    'feeder-seed-1-feeder-areas'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def totals(instance: Instance) -> Table:
+    """The totals of an instance, to be read: the range over seeds in one column, rare costs only if there are any."""
+    names = [name for name in COLUMNS if name not in ("certified_low", "certified_high")]
+    names = [name for name in names if name not in RARE or any(row[name] for row in instance.table)]
+    head = [COLUMNS[name] for name in names]
+    at = names.index("certified") + 1
+    head.insert(at, "lowest to highest seed")
+    rows = []
+    for row in instance.table:
+        cells = [fraction(row[name]) if name == "theta" and row[name] is not None else row[name] for name in names]
+        low, high = row["certified_low"], row["certified_high"]
+        cells.insert(at, None if low is None else f"{number(low)} to {number(high)}")
+        rows.append(cells)
+    return Table(head, rows, instance.title, words=2)
+
+
+def _figures(instance: Instance, folder: Path, prefix: str, ordered: Sequence[str]) -> list[Path]:
+    """A file for each chart and each of its costs, and the network."""
+    drawn = {}
+    for chart in CHARTS:
+        for across, panel in panels(chart, instance, ordered):
+            name = chart.name if len(chart.files) == 1 else f"{chart.name}-{_slug(COSTS[across])}"
+            drawn[name] = Figure([panel], columns=1, width=6, one_legend=True)
+    picture = network_picture(instance)
+    if picture is not None:
+        drawn["network"] = Figure([picture], columns=1, width=4.6, height=3.4)
+    written = []
+    for name, figure in drawn.items():
+        paths = [folder / f"{prefix}{name}{suffix}" for suffix in (".svg", ".png")]
+        figure.draw(*paths)
+        written += paths
+    return written

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from droculo.engine.costs import COUNTED, LABELS
+from droculo.engine.costs import LABELS
 from droculo.experiments import Sweep
 from droculo.report.figure import COLOURS, Figure, Panel, Series
-from droculo.report.page import Page, Picture, made_by
-from droculo.report.summary import Row, RunRows, mean, method, queries
+from droculo.report.page import Page, Part, Picture, made_by
+from droculo.report.summary import WORTH, Row, RunRows, method, worth
 from droculo.report.table import Table, number
 
 #: the costs that regret is drawn against
 AGAINST = ("exchanges", "bytes", "loo_calls", "queries")
 
 
-class _Method:
-    """One method: its runs, and the recorded times of all of them."""
+class _Method(NamedTuple):
+    """One method: its runs, and the recorded times of all of them, seed by seed."""
 
-    def __init__(self, runs: Sequence[Row], points: Sequence[Row]):
-        self.name, self.runs = method(runs[0]), runs
-        self.times = np.array(sorted({point["round"] for point in points}))
-        self._points = points
+    name: str
+    runs: Sequence[Row]
+    points: Sequence[Row]
 
     def curve(self, column: str) -> np.ndarray:
         """The mean over seeds at every time."""
-        found: dict[int, list[float]] = {}
-        for point in self._points:
-            found.setdefault(point["round"], []).append(point[column])
-        return np.array([np.mean(found[t]) for t in self.times])
+        values = np.array([point[column] for point in self.points], np.float64)
+        return np.mean(values.reshape(len(self.runs), -1), axis=0)
 
     @property
     def seconds(self) -> float:
@@ -45,28 +42,27 @@ def write_compare(sweep: Sweep, out: Path, command: str) -> str:
     points: dict[str, list[Row]] = {}
     for point in sweep.results.points.to_pylist():
         points.setdefault(point["run"], []).append(point)
-    found = [_Method(runs, points[runs[0]["run"]]) for runs in (rows.of([cell]) for cell in sweep.spec.cells) if runs]
-    panels = {name: _panels(found, name, f"{name} a round") for name in ("alpha-regret", "reward")}
-    about = rows.all[0]
-    parts: list[str | Table | Picture] = [
+    groups = [runs for runs in (rows.of([cell]) for cell in sweep.spec.cells) if runs]
+    found = [_Method(method(runs[0]), runs, points[runs[0]["run"]]) for runs in groups]
+    regrets = Figure(_panels(found, "regret", "alpha-regret a round"), "alpha-regret a round", one_legend=True)
+    rewards = Figure(_panels(found, "reward", "reward a round"), "Reward a round", one_legend=True)
+    head = ["method", "certified regret a round", "alpha-regret a round", "reward over the best", *WORTH, "seconds"]
+    about, reasons = rows.all[0], [f"- {reason}" for _, reason in sweep.spec.left_out]
+    parts: list[Part] = [
         made_by(command, rows.all),
         f"{about['problem']} on {about['domain']} (case {about['case']}, alpha = {about['alpha']:.3g}): {about['agents']} "
         f"agents, {about['dim']} coordinates, {about['horizon']} rounds; a network of {len(about['links']) // 2} links with "
         f"mixing rate {about['mixing_rate']:.3g}. All methods meet the same adversary and have the same seeds "
         f"({', '.join(str(row['seed']) for row in found[0].runs)}). The best fixed point earns "
         f"{number(about['best'] / about['horizon'])} a round.",
-        _table(found),
+        Table(head, [[m.name, *worth(m.runs), m.seconds] for m in found]).without_empty(),
         "Means over agents and seeds. The certified regret is an upper bound on alpha-regret that needs no optimum; a negative "
         "alpha-regret means more than alpha times the best. Exchanges, bytes, calls and queries are those of an agent, over all "
         "rounds; seconds are those of the whole run, all agents in one process with every round recorded, after a first run "
         "that compiled it and is not counted.",
-        _left_out(sweep),
-        Picture(
-            "compare.svg",
-            Figure(panels["alpha-regret"], "alpha-regret a round", one_legend=True),
-            "alpha-regret a round",
-        ),
-        Picture("compare-reward.svg", Figure(panels["reward"], "Reward a round", one_legend=True), "Reward a round"),
+        "\n".join(["Not applicable:\n", *reasons]) if reasons else "All methods are applicable.",
+        Picture("compare.svg", regrets, "alpha-regret a round"),
+        Picture("compare-reward.svg", rewards, "Reward a round"),
         "The point of a curve at t is the mean over the first t rounds. Costs are those of the average agent until then; seconds "
         "are taken as the total times t/T. Curves begin with the first whole unit, and methods without any cost of a kind are "
         "left out of its panel.",
@@ -74,47 +70,21 @@ def write_compare(sweep: Sweep, out: Path, command: str) -> str:
     return Page("Methods head to head", parts).write(out, "compare")
 
 
-def _table(found: Sequence[_Method]) -> Table:
-    rows: list[list[Any]] = []
-    counted = [name for name in COUNTED if name != "messages"]
-    for m in found:
-        T = m.runs[0]["horizon"]
-        regrets = [
-            value if value is None else value / T for value in (mean(m.runs, "certified"), mean(m.runs, "regret"))
-        ]
-        ratio = float(np.mean([row["reward"] / row["best"] for row in m.runs]))
-        costs = [mean(m.runs, "exchanges"), mean(m.runs, "bytes"), *(mean(m.runs, name) or None for name in counted)]
-        rows.append([m.name, *regrets, ratio, *costs, float(np.mean([queries(row) for row in m.runs])), m.seconds])
-    head = [
-        "method", "certified regret a round", "alpha-regret a round", "reward over the best", "exchanges", "bytes",
-        *(LABELS[name] for name in counted), "queries", "seconds",
-    ]  # fmt: skip
-    return Table(head, rows).without_empty()
-
-
-def _left_out(sweep: Sweep) -> str:
-    if not sweep.spec.left_out:
-        return "All methods are applicable."
-    return "Not applicable:\n\n" + "\n".join(f"- {reason}" for _, reason in sweep.spec.left_out)
-
-
-def _panels(found: Sequence[_Method], what: str, up: str) -> list[Panel]:
+def _panels(found: Sequence[_Method], column: str, up: str) -> list[Panel]:
     """Against the rounds and against each cost. Every method looks the same in all of them."""
-    heights = {"alpha-regret": "regret"}.get(what, what)
 
     def series(place: int, m: _Method, cost: np.ndarray, least: float) -> Series:
         colour, line = COLOURS[place % len(COLOURS)], "-" if place < len(COLOURS) else "--"
         begun = cost >= least  # half an exchange is none
-        return Series(m.name, cost[begun], (m.curve(heights) / m.times)[begun], style=line, colour=colour)
+        return Series(m.name, cost[begun], (m.curve(column) / m.curve("round"))[begun], style=line, colour=colour)
 
     def panel(across: str, costs: Sequence[np.ndarray], least: float = 1.0) -> Panel:
         pairs = enumerate(zip(found, costs, strict=True))
         shown = [series(place, m, cost, least) for place, (m, cost) in pairs if np.any(cost >= least)]
         return Panel(f"against {across}", across, up, shown, logarithmic=(True, False))
 
-    labels = {"queries": "queries", **LABELS}
     return [
-        panel("rounds", [m.times for m in found]),
-        *(panel(labels[name], [m.curve(name) for m in found]) for name in AGAINST),
-        panel("seconds", [m.seconds * m.times / m.times[-1] for m in found], 0.0),
+        panel("rounds", [m.curve("round") for m in found]),
+        *(panel(LABELS.get(name, name), [m.curve(name) for m in found]) for name in AGAINST),
+        panel("seconds", [m.seconds * m.curve("round") / m.runs[0]["horizon"] for m in found], 0.0),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +12,15 @@ import numpy as np
 from droculo.experiments import Sweep
 from droculo.experiments.catalogue import title
 from droculo.experiments.studies.crossover import AGENTS, METHODS, Ground, grounds
-from droculo.experiments.turns import LONG, TURNS
-from droculo.report.figure import COLOURS, Figure, Panel, Series
-from droculo.report.page import Page, Picture, made_by
+from droculo.experiments.sweeps import LONG, TURNS
+from droculo.report.figure import Figure, Panel, Series
+from droculo.report.page import Page, Part, Picture, made_by
 from droculo.report.summary import Row, RunRows
 from droculo.report.table import Table, number
 
 #: titles of the method that projects, and of those that ask a linear oracle
-PROJECTING, *LINEAR = [title({"name": method.name, **dict(method.options)}) for method in METHODS]
+ALL = [title({"name": method.name, **dict(method.options)}) for method in METHODS]
+PROJECTING, *LINEAR = ALL
 #: times that differ by less than this factor are called even: measured again, ratios of short times move by as much
 EVEN = 1.2
 #: how many times faster the literature says that projection-free methods are, at most
@@ -49,9 +50,14 @@ def write_crossover(sweep: Sweep, out: Path, command: str) -> str:
     rows = RunRows(sweep)
     found = [_measured(ground, rows) for ground in grounds(sweep.spec.study.get("quick", False))]
     shown = [("microseconds", "microseconds per agent-round"), ("certified", "certified regret a round")]
-    panels = [_panel(each, *what) for what in shown for each in found]
+    panels = []
+    for (column, up), each in product(shown, found):
+        curves = [Series(method, each.dims, each.of(method, column)) for method in ALL]
+        panels.append(Panel(f"{each.ground.name}: {each.ground.oracles}", "d", up, curves))
     figure = Figure(panels, "Projection against linear oracle", columns=len(found), width=5, one_legend=True)
-    parts: list[str | Table | Picture] = [
+    versions = {(row["droculo"], row["results_version"], row["jax"], row["python"]) for row in rows.all}
+    mixed = "**Not all of this was timed with the same versions.** Delete the results, and run the command again."
+    parts: list[Part] = [
         made_by(command, rows.all),
         f"{PROJECTING} makes one Euclidean projection in every round; DROCULO calls a linear optimization oracle (LOO) instead, "
         "in every round (theta = 1) or once every sqrt(T) rounds (theta = 1/2, which also exchanges only then). "
@@ -60,7 +66,7 @@ def write_crossover(sweep: Sweep, out: Path, command: str) -> str:
         f"{LONG:g} s is not timed again). Times within a factor of {EVEN:g} of each other are called even. The certified regret "
         "is an upper bound on alpha-regret, from a run that recorded every round.",
         claim(found),
-        _mixed(rows.all),
+        mixed if len(versions) > 1 else "",
         Picture("crossover.svg", figure, "Time and regret against the dimension"),
         *(part for each in found for part in _section(each)),
     ]
@@ -71,10 +77,10 @@ def _measured(ground: Ground, rows: RunRows) -> _Measured:
     found = {
         (method, dim): row
         for dim in ground.dims
-        for method, cell in zip((PROJECTING, *LINEAR), ground.cells(dim), strict=True)
+        for method, cell in zip(ALL, ground.cells(dim), strict=True)
         for row in rows.of([cell])
     }
-    dims = [dim for dim in ground.dims if all((method, dim) in found for method in (PROJECTING, *LINEAR))]
+    dims = [dim for dim in ground.dims if all((method, dim) in found for method in ALL)]
     start = [float(np.median(row["timings"])) for row in rows.of([ground.start])]
     return _Measured(ground, dims, found, start[0] if start else None)
 
@@ -90,24 +96,22 @@ def who_wins(name: str, dims: Sequence[int], projecting: Sequence[float], linear
     ratios = np.asarray(projecting, float) / np.asarray(linear, float)
     lead = np.where(ratios > EVEN, 1, np.where(ratios < 1 / EVEN, -1, 0))
     parts: list[str] = []
-    for side, faster_one, factors in ((-1, PROJECTING, 1 / ratios), (1, name, ratios)):
-        if np.any(lead == side):
+    for leads, faster_one, factors in ((lead == -1, PROJECTING, 1 / ratios), (lead == 1, name, ratios)):
+        if np.any(leads):
             faster = "" if parts else " is faster"
-            parts.append(
-                f"{faster_one}{faster} at {_places(dims, lead == side)} ({_range(factors[lead == side])} times)"
-            )
+            parts.append(f"{faster_one}{faster} at {_places(dims, leads)} ({_range(factors[leads])} times)")
     if not parts:
         return f"{PROJECTING} and {name} are even at {_places(dims, lead == 0)}."
     text = ", ".join(parts)
     if np.any(lead == 0):
         text += f"; they are even at {_places(dims, lead == 0)}"
     clear = np.flatnonzero(lead)
-    changes = [(a, b) for a, b in pairwise(clear) if lead[a] != lead[b]]
+    changes = [(int(a), int(b)) for a, b in pairwise(clear) if lead[a] != lead[b]]
     if not changes:
         return f"{text}. There is no crossover in this range."
     if len(changes) > 1:
         return f"{text}. The lead changes {len(changes)} times: there is no clear crossover in this range."
-    a, b = map(int, changes[0])
+    ((a, b),) = changes
     near = _root(np.log(dims[a : b + 1]), np.log(ratios[a : b + 1]))
     return f"{text}. The crossover lies between d = {dims[a]} and d = {dims[b]}, near d = {np.exp(near):.0f}."
 
@@ -116,13 +120,10 @@ def claim(found: Sequence[_Measured]) -> str:
     """What was measured, beside what the literature says of the speed of projection-free methods."""
     spans, most = [], 0.0
     for method in LINEAR:
-        ratios = [
-            (before / after, f"{each.ground.name}, d = {dim}")
-            for each in found
-            for before, after, dim in zip(
-                each.of(PROJECTING, "microseconds"), each.of(method, "microseconds"), each.dims, strict=True
-            )
-        ]
+        ratios = []
+        for each in found:
+            times = zip(each.of(PROJECTING, "microseconds"), each.of(method, "microseconds"), each.dims, strict=True)
+            ratios += [(before / after, f"{each.ground.name}, d = {dim}") for before, after, dim in times]
         low, high = min(ratios), max(ratios)
         most = max(most, high[0])
         spans.append(f"{method} is {number(low[0])} ({low[1]}) to {number(high[0])} times ({high[1]}) as fast")
@@ -137,16 +138,9 @@ def claim(found: Sequence[_Measured]) -> str:
     return f"{text}So it was nowhere faster."
 
 
-def _mixed(rows: Sequence[Row]) -> str:
-    if len({(row["droculo"], row["results_version"], row["jax"], row["python"]) for row in rows}) <= 1:
-        return ""
-    return "**Not all of this was timed with the same versions.** Delete the results, and run the command again."
-
-
-def _section(found: _Measured) -> list[str | Table]:
+def _section(found: _Measured) -> list[Part]:
     ground = found.ground
-    methods = (PROJECTING, *LINEAR)
-    times, regrets = ({m: found.of(m, column) for m in methods} for column in ("microseconds", "certified"))
+    times, regrets = ({m: found.of(m, column) for m in ALL} for column in ("microseconds", "certified"))
     short = [method.removeprefix("DROCULO, ") for method in LINEAR]
     names = ["d", PROJECTING, *short]
     ratios = [np.divide(times[PROJECTING], times[method]) for method in LINEAR]
@@ -187,14 +181,6 @@ def _at_what(projecting: Sequence[float], linear: Sequence[float], faster: np.nd
     if np.any(won) and not np.all(won):
         text += f", and {_range(ratios[won])} times where it is faster"
     return text + "."
-
-
-def _panel(found: _Measured, what: str, up: str) -> Panel:
-    series = [
-        Series(method, found.dims, found.of(method, what), colour=colour)
-        for method, colour in zip((PROJECTING, *LINEAR), COLOURS, strict=False)
-    ]
-    return Panel(f"{found.ground.name}: {found.ground.oracles}", "d", up, series)
 
 
 def _places(dims: Sequence[int], where: np.ndarray) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -159,15 +159,13 @@ def _names(row: Row) -> tuple[str, str, str]:
 def _shown(curves: Sequence[Curve]) -> list[str]:
     """Of every algorithm and feedback the theta nearest 1/2 (of two, the one that talks more), and theta = 1 of full
     information."""
-    groups: dict[str, list[Curve]] = {}
-    for curve in curves:
-        groups.setdefault(curve.group, []).append(curve)
 
     def distance(curve: Curve) -> tuple[float, float]:
         theta = 0.5 if curve.theta is None else curve.theta
         return round(abs(theta - 0.5), 6), -theta
 
-    nearest = [min(group, key=distance).label for group in groups.values()]
+    named = dict.fromkeys(curve.group for curve in curves)
+    nearest = [min((c for c in curves if c.group == group), key=distance).label for group in named]
     one = [c.label for c in curves if c.theta == 1 and c.feedback == "full information"]
     return list(dict.fromkeys(nearest + one))[:MOST_SHOWN]
 
@@ -188,12 +186,6 @@ def _totals(curve: Curve) -> Row:
     return {name: found[name] for name in COLUMNS}
 
 
-def _numbers(values: Sequence[float | None]) -> Numbers | None:
-    """None if any is missing."""
-    found = np.asarray([np.nan if value is None else value for value in values], np.float64)
-    return found if np.all(np.isfinite(found)) else None
-
-
 def _curve(seeds: list[Row], points: list[list[Row]]) -> Curve:
     """`points`: (seeds, times)."""
     first = seeds[0]
@@ -203,6 +195,11 @@ def _curve(seeds: list[Row], points: list[list[Row]]) -> Curve:
     def column(name: str) -> list[list[Any]]:
         return [[point[name] for point in one] for one in points]
 
+    def mean(column: list[list[Any]]) -> Any:
+        return np.mean(np.array(column, np.float64), axis=0).tolist()
+
+    each = {name: column(f"agent_{name}") for name in ("regret", "certified", "gap")}
+    kept = {name: mean(values) for name, values in each.items() if all(None not in one for one in values)}
     name, method, group = _names(first)
     return Curve(
         **{name: first[name] for name in ("label", "feedback", "theta", "horizon", "sampled")},
@@ -210,9 +207,9 @@ def _curve(seeds: list[Row], points: list[list[Row]]) -> Curve:
         method=method,
         group=group,
         seeds=len(seeds),
-        costs={name: np.mean(np.array(column(name), float), axis=0).tolist() for name in COSTS},
+        costs={name: mean(column(name)) for name in COSTS},
         quantities={name: _band(column(name)) for name in QUANTITIES},
-        agents=_agents({name: column(f"agent_{name}") for name in ("regret", "certified", "gap")}),
+        agents=kept or None,
     )
 
 
@@ -228,19 +225,14 @@ def _share(reward: float | None, regret: float | None, alpha: float | None) -> f
 
 
 def _band(values: Sequence[Sequence[float | None]]) -> Band:
-    """Of (seeds, times)."""
-    columns = [_numbers(column) for column in zip(*values, strict=True)]
+    """Of (seeds, times); None at a time at which any number is missing."""
+    columns = np.array(list(zip(*values, strict=True)), np.float64)
+    known = [bool(np.all(np.isfinite(column))) for column in columns]
 
     def each(of: Any) -> list[float | None]:
-        return [None if column is None else float(of(column)) for column in columns]
+        return [float(value) if whole else None for value, whole in zip(of(columns, axis=1), known, strict=True)]
 
     return Band(each(np.mean), each(np.min), each(np.max))
-
-
-def _agents(columns: dict[str, list[list[Any]]]) -> dict[str, list[list[float]]] | None:
-    """The measures that were kept for every agent: (times, agents), means over seeds."""
-    kept = {name: column for name, column in columns.items() if all(each is not None for one in column for each in one)}
-    return {name: np.mean(np.asarray(column, np.float64), axis=0).tolist() for name, column in kept.items()} or None
 
 
 def _slopes(runs: Sequence[list[Row]]) -> list[Slope]:
@@ -268,35 +260,6 @@ def _places(agents: int, links: list[tuple[int, int]]) -> list[tuple[float, floa
     low, high = spots.min(axis=0), spots.max(axis=0)
     scaled = 0.5 + (spots - (low + high) / 2) / max(float(np.max(high - low)), 1e-9)  # one scale: a ring stays round
     return [(float(x), float(y)) for x, y in scaled]
-
-
-def as_data(sweep: Sweep) -> dict[str, Any]:
-    """Everything the page needs, as plain data for JSON."""
-    rows = sweep.results.runs.to_pylist()
-    made_with = ("droculo", "jax", "numpy", "python", "platform", "device")
-    found = instances(sweep)
-    return {
-        "title": sweep.spec.title,
-        "spec": sweep.spec.text,
-        "quantities": {name: label for name, (label, _) in QUANTITIES.items()},
-        "about": {name: about for name, (_, about) in QUANTITIES.items()},
-        "costs": COSTS,
-        "columns": COLUMNS,
-        "rare": RARE,
-        "groups": groups(found),
-        "instances": [asdict(instance) for instance in found],
-        "left_out": [
-            {
-                "label": f"{cell.label} ({cell.problem.label}; {cell.network.label}; T = {cell.horizon})",
-                "reason": reason,
-            }
-            for cell, reason in sweep.spec.left_out
-        ],
-        "failures": [{"label": f"{cell.label}, T = {cell.horizon}", "reason": why} for cell, why in sweep.failures],
-        "missing": [f"{cell.label}, T = {cell.horizon}" for cell in sweep.missing],
-        "made_with": {name: rows[0][name] for name in made_with} if rows else {},
-        "played_at": max((row["played_at"] for row in rows), default=None),
-    }
 
 
 def groups(found: Sequence[Instance]) -> list[str]:

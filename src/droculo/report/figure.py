@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,22 @@ from numpy.typing import ArrayLike
 
 from droculo.expect import extra
 
+#: of curves whose colours mean nothing else
 COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#e0a030", "#6a4c93", "#444444", "#00a6a6", "#b56576")
+#: told apart with any kind of colour vision, on white; the same hues on black
+LIGHT = (
+    "#0067b0", "#cc5200", "#008a64", "#a3428f", "#a87900", "#3b9fd1", "#8c1d40", "#6b7a1e", "#5b6470", "#3f2f9b",
+)  # fmt: skip
+DARK = (
+    "#5aaef5", "#ff9255", "#2fc49a", "#dd8fd0", "#efc355", "#9adcf7", "#f2789b", "#a3b03c", "#b3bcc7", "#a79bf7",
+)  # fmt: skip
+#: (Matplotlib's name, Plotly's name) of the mark that goes with a colour
+MARKS = (
+    ("o", "circle"), ("s", "square"), ("D", "diamond"), ("^", "triangle-up"), ("v", "triangle-down"), ("p", "pentagon"),
+    ("X", "x"), ("P", "cross"), ("*", "star"), ("h", "hexagon"),
+)  # fmt: skip
+#: Plotly's name -> Matplotlib's; the theta nearest 1/2 has the first
+DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-.", "longdash": (0, (8, 3)), "longdashdot": (0, (8, 3, 2, 3))}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,8 +54,28 @@ class Panel:
     up: str
     series: Sequence[Series]
     logarithmic: tuple[bool, bool] = (True, True)
-    names: Sequence[str] = field(default=())  # of the places along the x axis, where these are not numbers
     plain: bool = False  # numbers along logarithmic axes as 2, 3, 50, and not as powers
+
+    def fill(self, axes: Any) -> None:
+        """Draw it."""
+        for number, series in enumerate(self.series):
+            colour = series.colour or COLOURS[number % len(COLOURS)]
+            look = {"color": colour, "label": series.name, "alpha": series.opacity, "markersize": 4, "linewidth": 1.4}
+            (line,) = axes.plot(series.x, series.y, series.style, **look)
+            if series.dash is not None:
+                line.set_linestyle(series.dash)
+            if series.low is not None and series.high is not None:
+                axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.2, linewidth=0)
+        if self.logarithmic[0]:
+            axes.set_xscale("log", base=2)
+        if self.logarithmic[1]:
+            axes.set_yscale("log")
+        for axis, logarithmic in zip((axes.xaxis, axes.yaxis), self.logarithmic, strict=True):
+            if self.plain and logarithmic:
+                _plain(axis)
+        axes.set(title=self.title, xlabel=self.across, ylabel=self.up)
+        axes.title.set_size(9)
+        axes.grid(alpha=0.3)
 
 
 @dataclass(frozen=True)
@@ -52,6 +87,19 @@ class Network:
     links: Sequence[tuple[int, int]]
     values: ArrayLike
     meaning: str  # of the values
+
+    def fill(self, axes: Any) -> None:
+        """Draw it."""
+        spots = np.asarray(self.places, np.float64)
+        for one, other in self.links:
+            axes.plot(*spots[[one, other]].T, color="#999999", linewidth=1, zorder=1)
+        look = {"cmap": "cividis", "edgecolors": "#555555", "linewidths": 0.8}
+        size = 260 if len(spots) <= 12 else 120 if len(spots) <= 40 else 30
+        shown = axes.scatter(*spots.T, c=self.values, s=size, zorder=2, **look)
+        axes.figure.colorbar(shown, ax=axes, label=self.meaning, shrink=0.8)
+        axes.set(aspect="equal", title=self.title)
+        axes.margins(0.12)
+        axes.set_axis_off()
 
 
 @dataclass(frozen=True)
@@ -77,9 +125,8 @@ class Figure:
         """Write the figure to each file, as SVG or PNG by its name: the same bytes for the same numbers."""
         for file in files:
             if file.suffix not in _METADATA:
-                raise ValueError(
-                    f"a figure is written as .svg or .png; got {file.name!r}. Give it one of these endings."
-                )
+                wrong = f"a figure is written as .svg or .png; got {file.name!r}"
+                raise ValueError(f"{wrong}. Give it one of these endings.")
         matplotlib = extra("matplotlib", "figures", "plots")
         extra("matplotlib.figure", "figures", "plots")
         columns = min(self.columns, len(self.panels))
@@ -89,7 +136,9 @@ class Figure:
             figure = matplotlib.figure.Figure(figsize=(self.width * columns, height), layout="constrained")
             grid = np.atleast_1d(figure.subplots(lines, columns)).ravel()
             for axes, panel in zip(grid, self.panels, strict=False):
-                _fill(axes, panel, legend=not self.one_legend)
+                panel.fill(axes)
+                if isinstance(panel, Panel) and not self.one_legend:
+                    axes.legend(fontsize=7)
             for axes in grid[len(self.panels) :]:
                 axes.set_axis_off()
             if self.one_legend:
@@ -106,55 +155,6 @@ class Figure:
 _SETTINGS = {"svg.hashsalt": "droculo", "svg.fonttype": "none", "font.size": 9}
 #: no dates and no versions
 _METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
-
-
-def _fill(axes: Any, panel: Panel | Network | Drawing, legend: bool) -> None:
-    if isinstance(panel, Drawing):
-        panel.fill(axes)
-    elif isinstance(panel, Network):
-        _fill_network(axes, panel)
-    else:
-        _fill_panel(axes, panel)
-        if legend:
-            axes.legend(fontsize=7)
-
-
-def _fill_network(axes: Any, network: Network) -> None:
-    spots = np.asarray(network.places, np.float64)
-    for one, other in network.links:
-        axes.plot(*spots[[one, other]].T, color="#999999", linewidth=1, zorder=1)
-    look = {"cmap": "cividis", "edgecolors": "#555555", "linewidths": 0.8}
-    size = 260 if len(spots) <= 12 else 120 if len(spots) <= 40 else 30
-    shown = axes.scatter(*spots.T, c=network.values, s=size, zorder=2, **look)
-    axes.figure.colorbar(shown, ax=axes, label=network.meaning, shrink=0.8)
-    axes.set(aspect="equal", title=network.title)
-    axes.margins(0.12)
-    axes.set_axis_off()
-
-
-def _fill_panel(axes: Any, panel: Panel) -> None:
-    for number, series in enumerate(panel.series):
-        colour = series.colour or COLOURS[number % len(COLOURS)]
-        (line,) = axes.plot(
-            series.x, series.y, series.style, color=colour, label=series.name, markersize=4, linewidth=1.4, alpha=series.opacity
-        )  # fmt: skip
-        if series.dash is not None:
-            line.set_linestyle(series.dash)
-        if series.low is not None and series.high is not None:
-            axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.2, linewidth=0)
-    if panel.logarithmic[0]:
-        axes.set_xscale("log", base=2)
-    if panel.logarithmic[1]:
-        axes.set_yscale("log")
-    if panel.plain:
-        for axis, logarithmic in zip((axes.xaxis, axes.yaxis), panel.logarithmic, strict=True):
-            if logarithmic:
-                _plain(axis)
-    if panel.names:
-        axes.set_xticks(range(len(panel.names)), panel.names)
-    axes.set(title=panel.title, xlabel=panel.across, ylabel=panel.up)
-    axes.title.set_size(9)
-    axes.grid(alpha=0.3)
 
 
 def _plain(axis: Any) -> None:
@@ -176,3 +176,15 @@ def _curves(grid: Any) -> tuple[list[Any], list[str]]:
         for curve, name in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(name, curve)
     return list(found.values()), list(found)
+
+
+def dash(theta: float | None, thetas: Iterable[float | None]) -> str:
+    """The dash of one theta among all.
+
+    >>> [dash(theta, [1 / 3, 1 / 2, 1, None]) for theta in (1 / 3, 1 / 2, 1, None)]
+    ['dash', 'solid', 'dot', 'solid']
+    """
+    if theta is None:
+        return "solid"
+    ordered = sorted({each for each in thetas if each is not None}, key=lambda t: (round(abs(t - 0.5), 6), -t))
+    return list(DASHES)[ordered.index(theta) % len(DASHES)]

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from droculo.expect import extra
-from droculo.experiments import Sweep
-from droculo.experiments.whole_files import write_whole
-from droculo.report.charts import CHARTS
-from droculo.report.data import as_data, instances
-from droculo.report.exports import totals
-from droculo.report.look import DARK, DASHES, LIGHT, MARKS
+from droculo.experiments import Cell, Sweep
+from droculo.experiments.store import write_whole
+from droculo.report.charts import CHARTS, totals
+from droculo.report.data import COLUMNS, COSTS, QUANTITIES, RARE, groups, instances
+from droculo.report.figure import DARK, DASHES, LIGHT, MARKS
 
 #: the page may run its own scripts and nothing else. Plotly sets styles, and draws pictures to be saved.
 POLICY = (
@@ -37,14 +36,31 @@ def write_page(sweep: Sweep, out: Path) -> Path:
 
 
 def page_data(sweep: Sweep) -> dict[str, Any]:
-    """The data of the page: `as_data`, the tables to copy, and the look."""
-    data = as_data(sweep)
-    for instance, described in zip(instances(sweep), data["instances"], strict=True):
-        table = totals(instance)
-        described["copies"] = {"Markdown": table.markdown(), "LaTeX": table.latex()}
+    """Everything the page needs, as plain data for JSON."""
+    spec, rows, found = sweep.spec, sweep.results.runs.to_pylist(), instances(sweep)
+    made_with = ("droculo", "jax", "numpy", "python", "platform", "device")
+    tables = [totals(instance) for instance in found]
+    copies = [{"copies": {"Markdown": table.markdown(), "LaTeX": table.latex()}} for table in tables]
     out = sweep.out.as_posix() if not sweep.out.is_absolute() else sweep.out.name  # do not publish absolute paths
+
+    def label(cell: Cell) -> str:
+        return f"{cell.label} ({cell.problem.label}; {cell.network.label}; T = {cell.horizon})"
+
     return {
-        **data,
+        "title": spec.title,
+        "spec": spec.text,
+        "quantities": {name: label for name, (label, _) in QUANTITIES.items()},
+        "about": {name: about for name, (_, about) in QUANTITIES.items()},
+        "costs": COSTS,
+        "columns": COLUMNS,
+        "rare": RARE,
+        "groups": groups(found),
+        "instances": [asdict(instance) | copy for instance, copy in zip(found, copies, strict=True)],
+        "left_out": [{"label": label(cell), "reason": reason} for cell, reason in spec.left_out],
+        "failures": [{"label": f"{cell.label}, T = {cell.horizon}", "reason": why} for cell, why in sweep.failures],
+        "missing": [f"{cell.label}, T = {cell.horizon}" for cell in sweep.missing],
+        "made_with": {name: rows[0][name] for name in made_with} if rows else {},
+        "played_at": max((row["played_at"] for row in rows), default=None),
         "charts": [asdict(chart) for chart in CHARTS],
         "command": sweep.command or "droculo run spec.toml",
         "folder": out or ".",
@@ -55,7 +71,10 @@ def page_data(sweep: Sweep) -> dict[str, Any]:
 def render(data: Mapping[str, Any]) -> str:
     """The page from its data."""
     plotly = extra("plotly.offline", "pages", "plots").get_plotlyjs().replace("\r\n", "\n")
-    scripts = {"theme": _asset("theme.js"), "plotly": plotly, "script": _script()}
+    # The page's own code: its files, one after another, in one scope.
+    own = "\n".join(_asset(f"{name}.js") for name in ("base", "charts", "network", "words", "start"))
+    script = f'(function () {{\n"use strict";\n{own}\n}})();\n'
+    scripts = {"theme": _asset("theme.js"), "plotly": plotly, "script": script}
     for name, text in scripts.items():
         if "</script" in text.lower():
             raise ValueError(f"the script {name!r} holds a closing script tag, and would end early within a page.")
@@ -72,12 +91,6 @@ def render(data: Mapping[str, Any]) -> str:
 
 def _asset(name: str) -> str:
     return (files("droculo.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _script() -> str:
-    """The page's own code: its files, one after another, in one scope."""
-    parts = "\n".join(_asset(f"{name}.js") for name in ("base", "charts", "network", "words", "start"))
-    return f'(function () {{\n"use strict";\n{parts}\n}})();\n'
 
 
 def _digest(script: str) -> str:

@@ -21,6 +21,13 @@ class Picture:
     figure: Figure
     words: str
 
+    def markdown(self) -> str:
+        """A link to the file."""
+        return f"![{self.words}]({self.file})"
+
+
+Part = str | Table | Picture
+
 
 @dataclass(frozen=True)
 class Page:
@@ -38,11 +45,12 @@ class Page:
     """
 
     title: str
-    parts: Sequence[str | Table | Picture]
+    parts: Sequence[Part]
 
     def markdown(self) -> str:
         """The text; pictures are links to their files."""
-        return "\n\n".join([f"# {self.title}", *(_markdown(part) for part in self.parts if part)]) + "\n"
+        said = [part.markdown() if isinstance(part, Table | Picture) else part for part in self.parts if part]
+        return "\n\n".join([f"# {self.title}", *said]) + "\n"
 
     def write(self, folder: Path, name: str) -> str:
         """Write `folder`/`name`.md and the files of its pictures; return the text."""
@@ -53,12 +61,6 @@ class Page:
         text = self.markdown()
         (folder / f"{name}.md").write_text(text, encoding="utf-8", newline="\n")
         return text
-
-
-def _markdown(part: str | Table | Picture) -> str:
-    if isinstance(part, Table):
-        return part.markdown()
-    return f"![{part.words}]({part.file})" if isinstance(part, Picture) else part
 
 
 def made_by(command: str, rows: Sequence[Mapping[str, Any]] = ()) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from droculo.engine.costs import COUNTED, LABELS
 from droculo.experiments import Cell, Sweep
 from droculo.experiments.catalogue import title
 from droculo.measure import Rate, fit_exponent
@@ -43,6 +44,21 @@ def mean(rows: Sequence[Row], column: str) -> float | None:
     """The mean over rows; None if a value is missing."""
     values = [row[column] for row in rows]
     return None if any(value is None for value in values) else float(np.mean(values))
+
+
+_COUNTED = [name for name in COUNTED if name != "messages"]
+#: the costs in `worth`
+WORTH = ("exchanges", "bytes", *(LABELS[name] for name in _COUNTED), "queries")
+
+
+def worth(rows: Sequence[Row]) -> list[float | None]:
+    """Certified regret and alpha-regret a round, the reward over the best, and costs: means over runs of one horizon."""
+    T = rows[0]["horizon"]
+    regrets = [None if value is None else value / T for value in (mean(rows, "certified"), mean(rows, "regret"))]
+    ratio = float(np.mean([row["reward"] / row["best"] for row in rows]))
+    counted = [mean(rows, name) or None for name in _COUNTED]
+    asked = float(np.mean([queries(row) for row in rows]))
+    return [*regrets, ratio, mean(rows, "exchanges"), mean(rows, "bytes"), *counted, asked]
 
 
 def by_seed(rows: Sequence[Row], column: str) -> tuple[list[int], np.ndarray]:

@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from droculo.engine.costs import COUNTED, LABELS
 from droculo.experiments import Sweep
 from droculo.experiments.studies import table1 as study
 from droculo.measure import Rate
 from droculo.report.figure import Figure, Panel, Series
-from droculo.report.page import Page, Picture, made_by
-from droculo.report.summary import Row, RunRows, by_seed, growth, mean, queries
+from droculo.report.page import Page, Part, Picture, made_by
+from droculo.report.summary import WORTH, Row, RunRows, by_seed, growth, mean, worth
 from droculo.report.table import Table, number
 
 #: exponents are read to two digits
 ROUNDING = 0.005
 
+Asked = TypeVar("Asked", study.TableRow, study.Setting)
+
 
 @dataclass(frozen=True)
-class _Measured:
-    """A row of the table with the rows of its runs: with the default oracle and, if it has one, with the paper's."""
+class _Measured(Generic[Asked]):
+    """A row of the table, a theta or a network, with its runs: those of the default oracle and, if any, of the paper's."""
 
-    row: study.TableRow
+    row: Asked
     runs: Sequence[Row]
     paper: Sequence[Row]
 
@@ -35,30 +36,8 @@ class _Measured:
         return str(self.runs[0]["feedback"])
 
     @property
-    def name(self) -> str:
-        return f"{self.row.functions}, {self.row.domain}, {self.feedback}, {self.row.method}"
-
-    def verdict(self) -> str:
-        return verdict(growth(self.runs, "certified"), self.row.regret)
-
-
-@dataclass(frozen=True)
-class _Swept:
-    """A value of theta, or a network, with the rows of its runs."""
-
-    name: str
-    theta: float
-    runs: Sequence[Row]
-    paper: Sequence[Row]
-
-    @property
-    def gap(self) -> float:
-        return 1 - float(self.runs[0]["mixing_rate"])
-
-    def mean(self, column: str) -> float:
-        found = mean(self.runs, column)
-        assert found is not None
-        return found
+    def certified(self) -> Rate | None:
+        return growth(self.runs, "certified")
 
 
 def write_table1(sweep: Sweep, out: Path, command: str) -> str:
@@ -66,17 +45,12 @@ def write_table1(sweep: Sweep, out: Path, command: str) -> str:
     assert sweep.spec.study is not None
     rows, made = RunRows(sweep), study.layout(sweep.spec.study.get("size", "quick"))
 
-    def measured(listed: Sequence[study.TableRow]) -> list[_Measured]:
-        found = [_Measured(row, rows.of(row.cells), rows.of(row.paper)) for row in listed]
+    def measured(asked: Sequence[Asked]) -> list[_Measured[Asked]]:
+        found = [_Measured(each, rows.of(each.cells), rows.of(each.paper)) for each in asked]
         return [m for m in found if m.runs]
 
-    def swept(settings: Sequence[study.Setting]) -> list[_Swept]:
-        found = [_Swept(s.name, s.theta, rows.of(s.cells), rows.of(s.paper)) for s in settings]
-        return [s for s in found if s.runs]
-
-    every = [*measured(made.rows), *measured(made.extra_rows)]
-    parts = [made_by(command, rows.all), *_table(every, made.size)]
-    parts += _dial(swept(made.thetas)) + _networks(swept(made.networks), made.size)
+    parts = [made_by(command, rows.all), *_table(measured([*made.rows, *made.extra_rows]), made.size)]
+    parts += _dial(measured(made.thetas)) + _networks(measured(made.networks), made.size)
     return Page("Table 1, measured", parts).write(out, "table1")
 
 
@@ -96,15 +70,22 @@ def verdict(measured: Rate | None, promised: float) -> str:
     return f"**above the theorem's**; {why}"
 
 
-def _table(every: Sequence[_Measured], size: study.Size) -> list[str | Table | Picture]:
-    above = [m for m in every if m.verdict().startswith("**above")]
+def _name(m: _Measured[study.TableRow]) -> str:
+    return f"{m.row.functions}, {m.row.domain}, {m.feedback}, {m.row.method}"
+
+
+def _table(every: Sequence[_Measured[study.TableRow]], size: study.Size) -> list[Part]:
+    above = [m for m in every if verdict(m.certified, m.row.regret).startswith("**above")]
     noisy = [m for m in every if m.feedback in ("zeroth order", "bandit") and m not in above]
-    panels = [_panel(m) for m in every]
-    figure = Figure(panels, "Certified regret against the horizon", columns=5, width=3.2)
+    spans = sorted({str(_span(m.paper)) for m in every if m.paper})
+    with_paper = f"; with the paper's oracle {' and '.join(spans)}" if spans else ""
+    longest = [(m, max(r["horizon"] for r in m.runs)) for m in every]
+    costs = [[_name(m), T, *worth([r for r in m.runs if r["horizon"] == T])] for m, T in longest]
+    figure = Figure([_panel(m) for m in every], "Certified regret against the horizon", columns=5, width=3.2)
     return [
         f"Every row of the paper's Table 1: {size.agents} agents on a ring, {size.dim} coordinates, theta = 1/2 where there is "
         f"a choice, horizons {_list(size.horizons)} (DMFW, whose costs grow like T^2.5: "
-        f"{_list(size.short_horizons)}{_paper_horizons(every)}), {size.seeds} seeds: one instance, and for each seed other "
+        f"{_list(size.short_horizons)}{with_paper}), {size.seeds} seeds: one instance, and for each seed other "
         "rewards and other random numbers of the agents. Rewards are drawn again in every round, so that no method can follow "
         "them. Monotone functions are top-b quadratics on {sum x <= b} or {sum x = b}, non-monotone ones planted cuts on "
         "{sum x = b}, gamma = 2/3 is a convex quadratic; all have a best point known in closed form or by enumeration.",
@@ -124,11 +105,11 @@ def _table(every: Sequence[_Measured], size: study.Size) -> list[str | Table | P
         "## What it is worth and what it costs",
         "At the longest horizon of each row, means over agents and seeds. Regrets are per round; ratio: reward over the best "
         "fixed point's. A negative alpha-regret beats the guarantee.",
-        _costs(every),
+        Table(["row", "T", "certified regret", "alpha-regret", "ratio", *WORTH], costs).without_empty(),
     ]
 
 
-def _exponents(every: Sequence[_Measured]) -> Table:
+def _exponents(every: Sequence[_Measured[study.TableRow]]) -> Table:
     head = ["F", "set", "feedback", "method", "alpha", "regret: theorem", "measured", "exchanges: theorem", "measured",
             "LOO calls: theorem", "paper's oracle (rivals: own)", "default oracle", "regret's exponent is"]  # fmt: skip
     rows = []
@@ -137,53 +118,32 @@ def _exponents(every: Sequence[_Measured]) -> Table:
         loo = _interval(growth(m.runs, "loo_calls"))
         rows.append([
             row.functions, row.domain, m.feedback, f"{row.method} ({row.source})", m.runs[0]["alpha"], row.regret,
-            _interval(growth(m.runs, "certified")), row.exchanges, _slope(growth(m.runs, "exchanges")), row.loo_calls,
-            loo if own else _interval(growth(m.paper, "loo_calls")), None if own else loo, m.verdict(),
+            _interval(m.certified), row.exchanges, _slope(growth(m.runs, "exchanges")), row.loo_calls,
+            loo if own else _interval(growth(m.paper, "loo_calls")), None if own else loo,
+            verdict(m.certified, row.regret),
         ])  # fmt: skip
     return Table(head, rows, words=4)
 
 
-def _above(above: Sequence[_Measured]) -> list[str]:
-    if not above:
+def _above(above: Sequence[_Measured[study.TableRow]]) -> list[str]:
+    lines = [
+        f"- {_name(m)}: {rate.slope:.3f} against {m.row.regret:g}. Local slopes {_list(rate.local)}: "
+        f"{verdict(rate, m.row.regret).split('; ')[1]}."
+        for m in above
+        if (rate := m.certified)
+    ]
+    if not lines:
         return ["No row's exponent is above its theorem's."]
-    lines = []
-    for m in above:
-        found = growth(m.runs, "certified")
-        assert found is not None
-        lines.append(
-            f"- {m.name}: {found.slope:.3f} against {m.row.regret:g}. Local slopes {_list(found.local)}: "
-            f"{m.verdict().split('; ')[1]}."
-        )
     return ["Above the theorem's exponent at these horizons:", "\n".join(lines)]
 
 
-def _slopes(rows: Sequence[_Measured]) -> list[str]:
-    found = [(m, growth(m.runs, "certified")) for m in rows]
-    lines = [f"- {m.name}: {_list(rate.local)} (theorem {m.row.regret:g})" for m, rate in found if rate]
+def _slopes(rows: Sequence[_Measured[study.TableRow]]) -> list[str]:
+    found = [(m, m.certified) for m in rows]
+    lines = [f"- {_name(m)}: {_list(rate.local)} (theorem {m.row.regret:g})" for m, rate in found if rate]
     return ["Zeroth-order and bandit rows, slope by slope:", "\n".join(lines)] if lines else []
 
 
-def _costs(every: Sequence[_Measured]) -> Table:
-    costs = {
-        "exchanges": "exchanges",
-        "bytes": "bytes",
-        **{name: label for name, label in LABELS.items() if name in COUNTED},
-    }
-    del costs["messages"]
-    rows: list[list[Any]] = []
-    for m in every:
-        T = max(r["horizon"] for r in m.runs)
-        last = [r for r in m.runs if r["horizon"] == T]
-        regrets = [value if value is None else value / T for value in (mean(last, "certified"), mean(last, "regret"))]
-        ratio = float(np.mean([r["reward"] / r["best"] for r in last]))
-        spent = [mean(last, name) or None for name in costs]
-        rows.append([m.name, T, *regrets, ratio, *spent, float(np.mean([queries(r) for r in last]))])
-    return Table(
-        ["row", "T", "certified regret", "alpha-regret", "ratio", *costs.values(), "queries"], rows
-    ).without_empty()
-
-
-def _panel(m: _Measured) -> Panel:
+def _panel(m: _Measured[study.TableRow]) -> Panel:
     horizons, values = by_seed(m.runs, "certified")
     center = values.mean(axis=0)
     line = center[-1] * (np.array(horizons) / horizons[-1]) ** m.row.regret
@@ -194,16 +154,16 @@ def _panel(m: _Measured) -> Panel:
     return Panel(f"{m.row.method}: {m.row.functions}, {m.row.domain},\n{m.feedback}", "T", "certified regret", series)
 
 
-def _dial(thetas: Sequence[_Swept]) -> list[str | Table | Picture]:
+def _dial(thetas: Sequence[_Measured[study.Setting]]) -> list[Part]:
     head = ["theta", "regret: theorem", "measured", "exchanges: theorem", "measured", "LOO calls: theorem",
             "paper's oracle", "its horizons", "default oracle", "regret's exponent is"]  # fmt: skip
     rows = []
-    for s in thetas:
-        certified, promised = growth(s.runs, "certified"), 1 - s.theta / 2
+    for m in thetas:
+        theta, promised = m.row.theta, 1 - m.row.theta / 2
         rows.append([
-            s.theta, promised, _interval(certified), s.theta, _slope(growth(s.runs, "exchanges")), 2 * s.theta,
-            _interval(growth(s.paper, "loo_calls")), _span(s.paper), _interval(growth(s.runs, "loo_calls")),
-            verdict(certified, promised),
+            theta, promised, _interval(m.certified), theta, _slope(growth(m.runs, "exchanges")), 2 * theta,
+            _interval(growth(m.paper, "loo_calls")), _span(m.paper), _interval(growth(m.runs, "loo_calls")),
+            verdict(m.certified, promised),
         ])  # fmt: skip
     title = "The dial theta: measured exponents over the theorem's lines"
     return [
@@ -216,16 +176,14 @@ def _dial(thetas: Sequence[_Swept]) -> list[str | Table | Picture]:
     ]
 
 
-def _dial_panels(thetas: Sequence[_Swept]) -> list[Panel]:
-    places = [s.theta for s in thetas]
+def _dial_panels(thetas: Sequence[_Measured[study.Setting]]) -> list[Panel]:
+    places = [m.row.theta for m in thetas]
+    paper, default = [growth(m.paper, "loo_calls") for m in thetas], [growth(m.runs, "loo_calls") for m in thetas]
     shown: list[tuple[str, list[float], dict[str, list[Rate | None]]]] = [
-        ("regret", [1 - t / 2 for t in places], {"measured": [growth(s.runs, "certified") for s in thetas]}),
-        ("exchanges", places, {"measured": [growth(s.runs, "exchanges") for s in thetas]}),
-        ("LOO calls", [2 * t for t in places], {
-            "the paper's oracle": [growth(s.paper, "loo_calls") for s in thetas],
-            "default oracle": [growth(s.runs, "loo_calls") for s in thetas],
-        }),
-    ]  # fmt: skip
+        ("regret", [1 - t / 2 for t in places], {"measured": [m.certified for m in thetas]}),
+        ("exchanges", places, {"measured": [growth(m.runs, "exchanges") for m in thetas]}),
+        ("LOO calls", [2 * t for t in places], {"the paper's oracle": paper, "default oracle": default}),
+    ]
     panels = []
     for what, line, curves in shown:
         series = [Series("theorem", places, line, style="--", colour="#444444")]
@@ -237,22 +195,33 @@ def _dial_panels(thetas: Sequence[_Swept]) -> list[Panel]:
     return panels
 
 
-def _networks(networks: Sequence[_Swept], size: study.Size) -> list[str | Table | Picture]:
+def _networks(networks: Sequence[_Measured[study.Setting]], size: study.Size) -> list[Part]:
     T = networks[0].runs[0]["horizon"]
-    ordered = sorted(networks, key=lambda s: s.gap)
-    rows = [[s.name, s.gap, s.mean("certified") / T, s.mean("consensus_gap_mean"), s.mean("messages")] for s in ordered]
-    gaps = [s.gap for s in ordered]
-    regret, apart = ([row[place] for row in rows] for place in (2, 3))
-    names = ", ".join(f"{s.name} {s.gap:.2g}" for s in ordered)
+    shown = []
+    for m in networks:
+        certified, *rest = (mean(m.runs, name) for name in ("certified", "consensus_gap_mean", "messages"))
+        assert certified is not None
+        shown.append((m.row.name, 1 - float(m.runs[0]["mixing_rate"]), certified / T, *rest))
+    rows = sorted(shown, key=lambda row: row[1])
+    _, gaps, regret, apart, _ = zip(*rows, strict=True)
+    names = ", ".join(f"{name} {gap:.2g}" for name, gap, *_ in rows)
     panels = [
         Panel(names, "spectral gap", "certified regret a round", [Series("measured", gaps, regret, style="o")]),
         Panel("how far agents are apart", "spectral gap", "distance to the mean",
               [Series("measured", gaps, apart, style="o")], logarithmic=(True, False)),
     ]  # fmt: skip
+    # Networks that do worse than another with a smaller gap: a bound is not an order.
+    worse = [
+        f"{name} (than {other})"
+        for name, gap, lost, *_ in shown
+        for other, smaller, less, *_ in shown
+        if smaller < gap and less < lost
+    ]
+    disorder = f" It is a bound, not an order: worse than its gap tells is {', '.join(worse)}." if worse else ""
     return [
         "## The network",
         f"{2 * size.agents} agents; what makes a coordinate good is known to one or two of them only. T = {T}, theta = 1/2. "
-        f"The theorem's bound grows like 1/gap.{_disorder(networks)}",
+        f"The theorem's bound grows like 1/gap.{disorder}",
         Table(
             ["network", "spectral gap", "certified regret a round", "farthest agent from the mean", "messages"], rows
         ),
@@ -260,25 +229,9 @@ def _networks(networks: Sequence[_Swept], size: study.Size) -> list[str | Table 
     ]
 
 
-def _paper_horizons(every: Sequence[_Measured]) -> str:
-    spans = {_span(m.paper) for m in every if m.paper}
-    return f"; with the paper's oracle {' and '.join(sorted(map(str, spans)))}" if spans else ""
-
-
 def _span(rows: Sequence[Row]) -> str | None:
     horizons = sorted({r["horizon"] for r in rows})
     return f"{horizons[0]} to {horizons[-1]}" if horizons else None
-
-
-def _disorder(networks: Sequence[_Swept]) -> str:
-    """Networks that do worse than another with a smaller gap: a bound is not an order."""
-    worse = [
-        f"{s.name} (than {other.name})"
-        for s in networks
-        for other in networks
-        if other.gap < s.gap and other.mean("certified") < s.mean("certified")
-    ]
-    return f" It is a bound, not an order: worse than its gap tells is {', '.join(worse)}." if worse else ""
 
 
 def _interval(found: Rate | None) -> str | None:
