@@ -29,10 +29,10 @@ GRAPHS = {
     "small-world": net.small_world(20, seed=1),
     "regular-2": net.random_regular(2, 1),
     "regular": net.random_regular(12, 3),
-    "karate": net.karate(),
-    "florentine": net.florentine(),
-    "davis": net.davis(),
-    "les-miserables": net.les_miserables(),
+    "karate": net.examples.karate(),
+    "florentine": net.examples.florentine(),
+    "davis": net.examples.davis(),
+    "les-miserables": net.examples.les_miserables(),
 }
 
 
@@ -56,8 +56,8 @@ def test_metropolis_networks(graph):
     [
         net.lazy(net.metropolis(net.ring(6))),
         net.lazy(net.from_matrix([[0, 1], [1, 0]]), 0.1),
-        net.from_strengths(net.karate()),
-        net.from_strengths(net.les_miserables(), scale=500),
+        net.from_strengths(net.examples.karate()),
+        net.from_strengths(net.examples.les_miserables(), scale=500),
         net.from_matrix([[1.0]]),
         net.from_matrix([[0.5, 0.5], [0.5, 0.5]], net.path(2)),
         net.from_matrix(sp.csr_matrix(net.from_graph(net.grid(3, 3)).to_matrix()), net.grid(3, 3)),
@@ -123,7 +123,7 @@ def test_failing_twice_is_one_probability():
 
 
 def test_links_fail_independently_between_exchanges():
-    network = net.Failing(net.from_graph(net.karate()), 0.5)
+    network = net.Failing(net.from_graph(net.examples.karate()), 0.5)
     key = jax.random.key(1)
     draws = np.array([network.links_up(key, k) for k in range(4)])
     assert len(np.unique(draws, axis=0)) == 4

@@ -30,8 +30,8 @@ ERRORS = {
     "row sums": (lambda: net.from_matrix([[0.5, 0.4], [0.4, 0.6]]), "row 0 of the matrix sums to 0.9"),
     "no such link": (lambda: net.from_matrix(np.ones((3, 3)) / 3, net.path(3)), "between agents 0 and 2"),
     "graph of other size": (lambda: net.from_matrix(np.eye(2), net.path(3)), "2 x 2, but the graph has 3"),
-    "matrix disconnected": (lambda: net.validate_matrix(HALF), "not connected: it has 2 components"),
-    "matrix swaps": (lambda: net.validate_matrix([[0, 1], [1, 0]]), "never average"),
+    "matrix disconnected": (lambda: net.weights.validate_matrix(HALF), "not connected: it has 2 components"),
+    "matrix swaps": (lambda: net.weights.validate_matrix([[0, 1], [1, 0]]), "never average"),
     "fixed swaps": (lambda: net.Fixed(SWAP), "Use lazy(weights)"),
     "ring swaps": (lambda: net.from_graph(net.ring(6), np.full(6, 0.5)), "never average"),
     "too small": (lambda: net.from_graph(net.path(2), [1e-17]), "in double precision"),
@@ -110,7 +110,7 @@ def test_type_errors(make, message):
         make()
 
 
-MATRIX = net.from_graph(net.karate()).to_matrix()
+MATRIX = net.from_graph(net.examples.karate()).to_matrix()
 
 
 class Broken(net.Network):
@@ -159,7 +159,7 @@ class Broken(net.Network):
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 def test_the_contract_catches_faults(fault, message):
     with pytest.raises(AssertionError, match=message):
-        check_network(Broken(net.from_graph(net.karate()), fault), exchanges=3)
+        check_network(Broken(net.from_graph(net.examples.karate()), fault), exchanges=3)
 
 
 def test_a_check_of_no_exchange_is_refused() -> None:

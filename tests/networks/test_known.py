@@ -19,9 +19,9 @@ from droculo.testing.networks import check_network
         (net.ring(10), 0.8727),
         (net.star(10), 0.9000),
         (net.complete(10), 0.0),
-        (net.karate(), 0.9688),
-        (net.florentine(), 0.9426),
-        (net.davis(), 0.9179),
+        (net.examples.karate(), 0.9688),
+        (net.examples.florentine(), 0.9426),
+        (net.examples.davis(), 0.9179),
         (net.single(), 0.0),
     ],
 )
@@ -31,7 +31,7 @@ def test_mixing_rates_of_metropolis_weights(graph, rate):
     assert network.spectral_gap == pytest.approx(1 - rate, abs=5e-5)
 
 
-@pytest.mark.parametrize("graph", [net.karate(), net.star(50)], ids=["padded lists", "link sums"])
+@pytest.mark.parametrize("graph", [net.examples.karate(), net.star(50)], ids=["padded lists", "link sums"])
 def test_mixing_is_the_matrix_product(graph):
     network = net.from_graph(graph)
     assert (network.links.neighbours is None) == (len(graph) == 50)
@@ -50,14 +50,17 @@ def test_a_failed_link_gives_its_weight_back_to_both_ends():
 
 
 def test_strengths_are_the_scaled_laplacian():
-    graph = net.karate()
+    graph = net.examples.karate()
     A = net.from_strengths(graph, scale=100.0).to_sparse().toarray()
     L = nx.laplacian_matrix(graph, nodelist=range(34), weight="weight").toarray()
     assert np.allclose(A, np.eye(34) - L / 100, atol=1e-15)
 
 
 def test_sizes_of_real_graphs():
-    sizes = [(len(g), g.number_of_edges()) for g in (net.karate(), net.florentine(), net.davis(), net.les_miserables())]
+    sizes = [
+        (len(g), g.number_of_edges())
+        for g in (net.examples.karate(), net.examples.florentine(), net.examples.davis(), net.examples.les_miserables())
+    ]
     assert sizes == [(34, 78), (15, 20), (32, 89), (77, 254)]
 
 
