@@ -37,7 +37,7 @@ def both_ways(oracle, domain, kind, eps, rounds, length=0.4):
         memories = [out.memory for out in found]
 
 
-@pytest.mark.parametrize("name", ["budget", "simplex", "polytope"])
+@pytest.mark.parametrize("name", ["budget", "simplex"])
 def test_it_is_the_same_oracle(name):
     domain, asked = SETS[name], 0
     with double():
@@ -47,6 +47,20 @@ def test_it_is_the_same_oracle(name):
                 np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
             asked += int(here.calls.sum())
     assert asked > 20 * AGENTS / 2
+
+
+def test_a_linear_program_with_ties_may_choose_other_vertices():
+    """Where all of a face is optimal, the last digits of the direction choose the vertex, and later memories differ: both
+    results are within the tolerance of the same projection, and cost about the same."""
+    eps, asked = 1e-3, np.zeros(2)
+    with double():
+        for found in both_ways(oracles.ActiveSet(), SETS["polytope"], jnp.float64, eps, 20):
+            here, there = found
+            assert bool(jnp.all(here.converged & there.converged))
+            assert float(jnp.max(jnp.abs(here.x - there.x))) < np.sqrt(3 * eps)
+            asked += [float(out.calls.sum()) for out in found]
+    assert asked[1] > 20 * AGENTS / 2
+    assert abs(asked[0] - asked[1]) < 0.1 * asked[1]
 
 
 @pytest.mark.parametrize("size", [3, 5])

@@ -1,5 +1,7 @@
 """Graphs that the literature knows."""
 
+from __future__ import annotations
+
 from droculo.later import networkx as nx
 
 
