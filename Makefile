@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOLS  := $(VENV)/.tools
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile  # what is used compiles itself
 JOBS   ?= 2
 LINT   := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 

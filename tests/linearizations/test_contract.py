@@ -129,7 +129,7 @@ def test_a_value_query_of_the_shrunk_set_keeps_its_ball_in_the_set():
         (lambda: lin.NonMonotoneGeneral().for_set(sets.Hull([[1.0, 0.0], [1.0, 1.0]])), "least sup-norm in Hull is 1"),
         (lambda: lin.Custom(0.0, 1.0), "0 < alpha <= 1 and beta > 0; got alpha=0.0"),
         (
-            lambda: lin.NonMonotoneGeneral().upper_model(jnp.sum, jnp.ones_like, jnp.ones(D)),
+            lambda: lin.NonMonotoneGeneral().upper_bounds(jnp.sum, jnp.ones_like, jnp.ones(D)),
             r"call .for_set\(set\) first",
         ),
         (lambda: lin.Bounds(0.0, 1.0), "bound on the gradient must be positive and finite; got 0.0"),

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.designs import PAIRS, PLANTED, PROBLEMS, RING, N, T, design, design_for, models
+from tests.designs import PAIRS, PLANTED, PROBLEMS, RING, N, T, design_for, models, paper
 
 from droculo import Droculo, History, Record, Scales, feedback, measure, oracles, problems, simulate
 from droculo.algorithms import SendXY, SendY
@@ -24,7 +24,7 @@ def assert_holds(problem, run):
 
 @pytest.mark.parametrize(("case", "model"), PAIRS)
 def test_it_is_above_the_exact_regret(case, model):
-    problem, agent = PROBLEMS[case], design(case, model)
+    problem, agent = PROBLEMS[case], paper(case, model)
     found = [
         assert_holds(problem, simulate(problem, agent, RING, key=key, record=Record(queries=True))) for key in range(3)
     ][-1]

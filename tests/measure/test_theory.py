@@ -42,15 +42,29 @@ def test_the_planners_exponents_are_the_papers(case, model):
         guarantee(setting, signal, horizon=4096, theta=largest + 0.01)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e3])
 @pytest.mark.parametrize(("case", "model"), PAIRS)
-def test_the_numbers_grow_with_the_exponents(case, model):
+def test_the_numbers_grow_with_the_exponents(case, model, noise):
     """Between two long horizons, bounds and counts grow by the promised powers of T (the set's own r and R fixed)."""
-    setting, signal = PROBLEMS[case].setting, getattr(feedback, model)()
-    theta = 0.6
-    short, long = (guarantee(setting, signal, horizon=T, theta=theta, network=RING) for T in (10**10, 10**15))
-    for name in ("exchanges", "loo_calls", "queries", "regret"):
-        power = math.log(getattr(long, name) / getattr(short, name)) / math.log(1e5)
-        assert power == pytest.approx(getattr(short.exponents, name), abs=0.02), name
+    problem = problems.Noisy(PROBLEMS[case], gradient=noise, value=noise)
+    setting, signal = problem.setting, getattr(feedback, model)()
+    largest = plan(setting, signal, horizon=10**6).theta
+    for theta in (0.3, 0.6, largest):
+        short, long = (guarantee(setting, signal, horizon=T, theta=theta, network=RING) for T in (10**12, 10**18))
+        for name in ("exchanges", "loo_calls", "queries", "regret"):
+            power = math.log(getattr(long, name) / getattr(short, name)) / math.log(1e6)
+            assert power == pytest.approx(getattr(short.exponents, name), abs=0.02), (name, theta)
+
+
+def test_two_noisy_values_have_the_rate_of_one():
+    """A difference of two noisy values is off by noise/delta: with the remark's delta the bound would grow linearly."""
+    problem, signal = PROBLEMS["A2"], feedback.two_point()
+    exact, noisy = (
+        guarantee(p.setting, signal, horizon=10**6, theta=1.0) for p in (problem, problems.Noisy(problem, value=1))
+    )
+    assert (exact.exponents.regret, noisy.exponents.regret) == (0.5, 0.75)
+    assert noisy.source == "Theorem 3, the one value replaced by two that are noisy"
+    assert noisy.schedule.delta > exact.schedule.delta
 
 
 def test_theorem_1_term_by_term():

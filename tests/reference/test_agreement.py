@@ -6,18 +6,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from droculo import Droculo, Record, Scales, feedback, linearizations, oracles, problems, simulate
+from droculo import Droculo, Record, feedback, linearizations, oracles, problems, simulate
 from droculo.algorithms import EvenDraws, IndependentDraws, SendXY, SendY
 from droculo.precision import double
-from tests.designs import FIRST_ORDER, PAIRS, PROBLEMS, RING, N, T
+from tests.designs import BOLD, PAIRS, PROBLEMS, RING, N, T, paper
 from tests.reference import algorithms as reference
 from tests.reference import oracles as reference_oracles
 
-HORIZONS = {"A2": 37}  # a prime: the last block, and its last slot, are shorter; with 36 rounds they are not
 KEY = 3
-# Longer steps and tighter tolerances, so that agents reach the boundary and the oracle has work to do; but not so
-# tight that Frank-Wolfe ends up among vertices that tie to the last bit, where two roundings take two ways.
-BOLD = {1: Scales(step=20.0, tolerance=0.05), 0: Scales(step=60.0, tolerance=0.2)}
+OWN = {"oracle": oracles.FrankWolfe(), "exchange": SendY(), "draws": EvenDraws()}
 
 
 def top(b, c, face):
@@ -119,19 +116,8 @@ OURS = [
     ("case", "model", "variant"), [(*pair, "paper") for pair in PAIRS] + [(*pair, "ours") for pair in OURS]
 )
 def test_the_kernel_is_the_papers_algorithm(case, model, variant):
-    horizon = HORIZONS.get(case, T)
-    problem = PROBLEMS[case]
-    oracle = oracles.PaperFrankWolfe() if variant == "paper" else oracles.FrankWolfe()
-    agent = Droculo.design(
-        problem.setting,
-        getattr(feedback, model)(),
-        horizon=horizon,
-        theta=0.6,
-        oracle=oracle,
-        scales=BOLD[model in FIRST_ORDER],
-        exchange=SendY() if variant == "ours" else SendXY(),
-        draws=EvenDraws() if variant == "ours" else IndependentDraws(),
-    )
+    problem, agent = PROBLEMS[case], paper(case, model, **({} if variant == "paper" else OWN))
+    horizon = agent.horizon
     run = simulate(problem, agent, RING, key=KEY, record=Record(queries=True))
 
     geometry = Geometry(problem)
@@ -192,7 +178,7 @@ def test_the_plain_estimator_agrees_too(model):
         horizon=T,
         theta=0.6,
         oracle=oracles.PaperFrankWolfe(),
-        scales=BOLD[0],
+        scales=BOLD[False],
         exchange=SendXY(),
         draws=IndependentDraws(),
     )

@@ -135,7 +135,7 @@ def schedule(
     expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.ActiveSet().")
     expect(scales, (Scales, type(None)), "scales", "Pass for example droculo.Scales(step=2.0).")
     expect(theta, (int, float, np.number), "theta", "It is a number between 0 and 1.")
-    row = look_up(setting.linearization, feedback, theta)
+    row = look_up(setting.linearization, feedback, theta, noisy=setting.noisy)
     T = whole_horizon(horizon)
     scales = scales or Scales()
     L = max(1, min(T, round(scales.slot * T ** (float(row.slot) * theta))))

@@ -70,10 +70,10 @@ class RunKeys(NamedTuple):
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def begin(world: World) -> Any:
-    """The states of all agents before the first block."""
-    agents = world.agents.shape
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, agents + leaf.shape), world.algorithm.init())
+def begin(world: World, *seeds: int) -> Any:
+    """The states of all agents before the first block, for as many seeds as are asked for."""
+    shape = (*seeds, *world.agents.shape)
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, shape + leaf.shape), world.algorithm.init())
 
 
 class AgentPorts(eqx.Module):

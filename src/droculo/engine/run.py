@@ -163,7 +163,7 @@ def check_answers(world: World) -> None:
         ) from error
     if value.shape != ():
         raise ValueError(f"f must return a single number; got an array of shape {value.shape}.")
-    answer = problem.answer(agent, t, point, algorithm.feedback.order, jax.random.key(0))
+    answer = _answer(problem, agent, t, point, algorithm.feedback.order)
     what, expected = ("gradient", point.shape) if algorithm.feedback.order == 1 else ("value", ())
     if answer.shape != expected:
         raise ValueError(f"the {what} of the problem must have shape {expected}; got {answer.shape}.")
@@ -172,6 +172,11 @@ def check_answers(world: World) -> None:
             f"the {what} of agent {int(agent)} in round 0 at the starting point is not finite. "
             "Check f there, or start elsewhere with start=..."
         )
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _answer(problem: Problem, agent: Array, t: Array, x: Array, order: int) -> Array:
+    return problem.answer(agent, t, x, order, jax.random.key(0))
 
 
 def check_inside(outside: Array, start: int, rounds: int) -> None:

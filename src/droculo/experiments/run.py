@@ -147,7 +147,7 @@ def _promise(
 ) -> tuple[float, str] | tuple[None, None]:
     """The power of T that a theorem promises for the regret of this method, and the theorem."""
     if isinstance(agent, Droculo) and theta is not None:
-        row = look_up(problem.linearization, agent.feedback, theta)
+        row = look_up(problem.linearization, agent.feedback, theta, noisy=problem.setting.noisy)
         return row.regret_exponent(float(theta)), row.source
     entry = catalogue.ALGORITHMS.get(cell.algorithm.name)
     shortened = dict(cell.algorithm.options).get("inner") is not None  # fewer steps than DMFW's theorem asks for

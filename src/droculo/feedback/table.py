@@ -47,6 +47,8 @@ _HALF, _QUARTER = Fraction(1, 2), Fraction(1, 4)
 _DIRECT = Row(1, "Theorem 2", _HALF)
 # The smoothing costs delta T in regret; T^(-theta/2) keeps that below the first-order rate T^(1 - theta/2).
 _TWO_POINT = Row(1, "Theorem 2 by the remark on two-point estimates", _HALF, delta=_HALF)
+# The remark needs exact values. A difference of two noisy ones is off by noise/delta, which grows as delta falls.
+_TWO_NOISY = Row(1, "Theorem 3, the one value replaced by two that are noisy", _QUARTER, delta=_QUARTER)
 _CURVED = Refusal(
     "its query point 1 - exp(-Z x) has no ball of known size around it in K, so a perturbed value could be asked "
     "outside the set. Use gradients (full_information or semi_bandit), or case A3"
@@ -76,8 +78,11 @@ TABLE_1: dict[tuple[str, FeedbackKind], Row | Refusal] = {
 }
 
 
-def look_up(linearization: Linearization, feedback: Feedback, theta: float) -> Row:
-    """The row of Table 1 for this pair, or an error that says why there is none or why theta is out of range."""
+def look_up(linearization: Linearization, feedback: Feedback, theta: float, *, noisy: bool = False) -> Row:
+    """The row of Table 1 for this pair, or an error that says why there is none or why theta is out of range.
+
+    `noisy`: values are not exact, which takes the rate of gradients away from two-point feedback.
+    """
     case = linearization.case
     if case == "own":  # a user's class has the row of the case it behaves like
         case = "A1" if linearization.trivial else "A2"
@@ -96,6 +101,8 @@ def look_up(linearization: Linearization, feedback: Feedback, theta: float) -> R
         )
     if isinstance(entry, Refusal):
         raise ValueError(f"case {linearization.case} cannot be learned from {feedback.kind} feedback: {entry.reason}.")
+    if noisy and feedback.kind is FeedbackKind.TWO_POINT:
+        entry = _TWO_NOISY
     if not 0 <= theta <= float(entry.theta_max):
         why = " (beyond it, the slots of its query rounds would be longer than a block)" if entry.slots else ""
         raise ValueError(

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -18,6 +18,35 @@ from droculo.sets.geometry import Vector
 #: f(x), and its gradient, of a single objective
 Value = Callable[[Array], Array]
 Gradient = Callable[[Array], Array]
+
+
+class Affine(NamedTuple):
+    """The function <slope, u> + height of u."""
+
+    slope: Array
+    height: Array
+
+    def __call__(self, u: Array) -> Array:
+        return jnp.dot(self.slope, u) + self.height
+
+
+class BoundAt(NamedTuple):
+    """weight f(u) <= level f(u) <= model(u) for every u in K, for one f, one x and one z.
+
+    `weight` is what theory uses of the class alone; `level` is what the point x itself allows.
+    """
+
+    weight: Array
+    level: Array
+    model: Affine
+
+
+class UpperBounds(NamedTuple):
+    """Affine functions of u that lie above alpha f(u) on all of K, for one f and one x."""
+
+    theorem: Affine  # beta <g, u - x> + f(h(x)), by (2); it touches f(h(x)) at x
+    tight: Affine  # the lowest that is known, nowhere above `theorem`
+    excess: Array  # how much higher `theorem` is than it would be with infinitely many z
 
 
 class Linearization(eqx.Module):
@@ -71,20 +100,56 @@ class Linearization(eqx.Module):
 
         if self.trivial:  # the query is the action: no randomness to average over
             return at(jnp.asarray(0.5, x.dtype))
-        points, weights = np.polynomial.legendre.leggauss(nodes)
-        return jnp.asarray(weights / 2, x.dtype) @ jax.vmap(at)(jnp.asarray((points + 1) / 2, x.dtype))
+        points, weights = _gauss(nodes, x.dtype)
+        return weights @ jax.vmap(at)(points)
 
     def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
         """A Lipschitz constant of x -> g(f, x) (the paper's L1) for f with these constants; infinite if none is known."""
         return math.inf
 
-    def upper_model(self, value: Value, gradient: Gradient, x: Array) -> Value:
-        """The affine map of the paper's appendix A: it is f(h(x))/alpha at x and lies above f on all of K."""
+    def bound_at(self, x: Array, z: Array, value: Value, gradient: Gradient) -> BoundAt:
+        """The step of the proof of (2) before the mean over Z is taken: a bound on f that holds for every single z.
+
+        Its mean over Z is (2), or better. A class that has it overrides this, and its certificates need no exact integral.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has (2) only as a mean over Z.")
+
+    def upper_bounds(
+        self, value: Value, gradient: Gradient, x: Array, nodes: int = 12, reach: float | Array = 0.0
+    ) -> UpperBounds:
+        """What f says of its maximum at x and at the query points of a few z.
+
+        Where `bound_at` is known, the bounds hold for every number of nodes and however rough f is, since each z brings a
+        bound of its own and there is no integral to be off. Elsewhere the integral g is estimated with twice the nodes, and
+        the change, over distances of at most `reach` within K, is added.
+        """
         if self.alpha is None:
             raise ValueError(f"{type(self).__name__} has no alpha before it knows its set: call .for_set(set) first.")
-        height = value(self.action(x)) / self.alpha
-        slope = self.beta / self.alpha * self.signal(gradient, x)
-        return lambda y: height + jnp.dot(slope, y - x)
+        aimed = value(self.action(x))
+        if type(self).bound_at is Linearization.bound_at:
+            return self._from_the_mean(aimed, gradient, x, nodes, reach)
+        u, share = _gauss(nodes, x.dtype)
+        each = jax.vmap(lambda u: self.bound_at(x, self.quantile(u), value, gradient))(u)
+        weight, level, model = jax.tree.map(lambda part: jnp.tensordot(share, part, 1), each)
+        scaled, tight = (jax.tree.map(lambda part, by=by: self.alpha / by * part, model) for by in (weight, level))
+        excess = jnp.maximum(0.0, scaled(x) - aimed)
+        return UpperBounds(Affine(scaled.slope, excess + aimed - jnp.dot(scaled.slope, x)), tight, excess)
+
+    def _from_the_mean(
+        self, aimed: Array, gradient: Gradient, x: Array, nodes: int, reach: float | Array
+    ) -> UpperBounds:
+        slope, excess = self.beta * self.signal(gradient, x, nodes), jnp.zeros((), x.dtype)
+        if not self.trivial:
+            finer = self.beta * self.signal(gradient, x, 2 * nodes)
+            slope, excess = finer, reach * jnp.linalg.norm(finer - slope)
+        model = Affine(slope, excess + aimed - jnp.dot(slope, x))
+        return UpperBounds(model, model, excess)
+
+
+def _gauss(nodes: int, dtype: Any) -> tuple[Array, Array]:
+    """Points and weights of the Gauss-Legendre rule on [0, 1]."""
+    points, weights = np.polynomial.legendre.leggauss(nodes)
+    return jnp.asarray((points + 1) / 2, dtype), jnp.asarray(weights / 2, dtype)
 
 
 class Custom(Linearization):
@@ -164,3 +229,8 @@ class Setting:
     set: Set
     linearization: Linearization
     bounds: Bounds
+
+    @property
+    def noisy(self) -> bool:
+        """True if values are not exact."""
+        return float(self.bounds.value_noise) > 0

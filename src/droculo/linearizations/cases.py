@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.linearizations.base import Linearization
+from droculo.linearizations.base import Affine, BoundAt, Gradient, Linearization, Value
 from droculo.precision import double
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
@@ -101,6 +101,13 @@ class MonotoneOrigin(Linearization):
         mean = 1 / self.alpha - 1 / self.gamma  # E[Z], by which the query moves with x
         return float(mean) * smoothness
 
+    def bound_at(self, x: Array, z: Array, value: Value, gradient: Gradient) -> BoundAt:
+        """gamma (f(u) - f(w)) <= <grad f(w), u v w - w> <= <grad f(w), u - o> for the query w, f monotone."""
+        assert self.least_element is not None, "call .for_set(set) first"
+        w, gamma = self.query(x, z), jnp.asarray(self.gamma)
+        slope = gradient(w)
+        return BoundAt(gamma, gamma, Affine(slope, gamma * value(w) - jnp.dot(slope, self.least_element)))
+
 
 class NonMonotoneGeneral(Linearization):
     """A3: non-negative up-concave functions, monotone or not, on any convex set in the unit box.
@@ -145,6 +152,14 @@ class NonMonotoneGeneral(Linearization):
 
     def signal_smoothness(self, lipschitz: float, smoothness: float) -> float:
         return smoothness / 3  # E[Z/2]
+
+    def bound_at(self, x: Array, z: Array, value: Value, gradient: Gradient) -> BoundAt:
+        """<grad f(w), u - w> >= f(u v w) + f(u ^ w) - 2 f(w) >= (1 - |w|_inf) f(u) - 2 f(w) for the query w."""
+        assert self.anchor is not None, "call .for_set(set) first"
+        w = self.query(x, z)
+        slope = gradient(w)
+        weight = (1 - z / 2) * (1 - jnp.max(jnp.abs(self.anchor)))
+        return BoundAt(weight, 1 - jnp.max(w), Affine(slope, 2 * value(w) - jnp.dot(slope, w)))
 
 
 class NonMonotoneDownClosed(Linearization):
@@ -192,6 +207,11 @@ class NonMonotoneDownClosed(Linearization):
         mean = float(1 / self.beta - 1)  # E[Z], for both factors of exp(-Z x) grad f(1 - exp(-Z x))
         return mean * (lipschitz + smoothness)
 
+    def bound_at(self, x: Array, z: Array, value: Value, gradient: Gradient) -> BoundAt:
+        """<(1 - w) grad f(w), u> >= f(w + u (1 - w)) - f(w) >= (1 - |w|_inf) f(u) - f(w) for the query w."""
+        w = self.query(x, z)
+        return BoundAt(jnp.exp(-z), 1 - jnp.max(w), Affine(self.pull(x, z, gradient(w)), value(w)))
+
 
 def _check_gamma(gamma: float) -> None:
     if not 0 < gamma <= 1:
@@ -201,14 +221,19 @@ def _check_gamma(gamma: float) -> None:
 def check_unit_box(domain: Set, case: str) -> None:
     """Refuse a set that is not in [0, 1]^d: its extent is found with two oracle calls per coordinate."""
     with double():
-        axes = jnp.eye(domain.dim)
-        highest = float(jnp.max(jax.vmap(lambda e: domain.argmax(e) @ e)(axes)))
-        lowest = float(jnp.min(jax.vmap(lambda e: domain.argmax(-e) @ e)(axes)))
+        lowest, highest = map(float, _extent(domain))
     if lowest < -1e-9 or highest > 1 + 1e-9:
         raise ValueError(
             f"{case} lives in the unit box [0, 1]^d; the set reaches from {lowest:g} to {highest:g}. "
             "Rescale the decision, for example with droculo.sets.scaled."
         )
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _extent(domain: Set) -> tuple[Array, Array]:
+    """The smallest and the largest coordinate of a point of the set."""
+    ends = [jax.vmap(lambda e, sign=sign: domain.argmax(sign * e) @ e)(jnp.eye(domain.dim)) for sign in (-1, 1)]
+    return jnp.min(ends[0]), jnp.max(ends[1])
 
 
 def of_case(case: str, *allowed: str) -> Linearization:

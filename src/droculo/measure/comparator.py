@@ -1,6 +1,7 @@
 """The best fixed point in hindsight where no formula gives it: searched for, and bounded from above."""
 
 from collections.abc import Callable
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -10,6 +11,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from droculo.linearizations import Linearization
+from droculo.linearizations.base import Affine
 from droculo.measure.sampling import MOST_EVALUATIONS, check_agents
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
@@ -28,11 +30,8 @@ def best_fixed_point(
     """The exact comparator where the problem knows it, else the best point that a Frank-Wolfe search comes upon.
 
     The search climbs the mean of f over `pairs` random (round, agent) pairs from several starts, with a line search.
-    What it finds is evaluated over all rounds and agents. Upper-linearizability bounds the maximum there,
-
-        max over u of F(u) <= (F(h(x)) + beta max over u of <g(F, x), u - x>)/alpha,
-
-    which is the Frank-Wolfe gap for concave functions, and loose by 1/alpha for others: the comparator is "certified"
+    What it finds is evaluated over all rounds and agents, and the maximum is bounded there as in `measure.certificate`. For
+    concave functions that is the Frank-Wolfe gap; for others it is loose, by up to 1/alpha. The comparator is "certified"
     when the gap is below one percent, else "found". `agents`: which functions the nodes have, or how many.
 
     >>> from droculo import problems
@@ -88,14 +87,13 @@ def _totals(
     problem: Problem, linearization: Linearization, agents: Array, horizon: int, point: Array
 ) -> tuple[Array, Array]:
     """What the point earns in all, and what no point earns more than."""
-    assert linearization.alpha is not None
+    reach = 2 * jnp.asarray(problem.set.radius)
 
-    def one(number: Array) -> tuple[Array, Array, Array]:
+    def one(number: Array) -> tuple[Array, Affine]:
         j, t = agents[number % agents.shape[0]], number // agents.shape[0]
-        g = linearization.signal(lambda w: problem.gradient(j, t, w), point)
-        return problem.value(j, t, point), problem.value(j, t, linearization.action(point)), g
+        value, gradient = partial(problem.value, j, t), partial(problem.gradient, j, t)
+        return value(point), linearization.upper_bounds(value, gradient, point, reach=reach).tight
 
     each = jax.lax.map(one, jnp.arange(agents.shape[0] * horizon), batch_size=256)
-    total, played, g = (part.sum(axis=0) for part in each)
-    gap = jnp.dot(g, problem.set.argmax(g) - point)
-    return total, (played + linearization.beta * gap) / linearization.alpha
+    total, model = jax.tree.map(lambda part: part.sum(axis=0), each)
+    return total, model(problem.set.argmax(model.slope)) / linearization.alpha

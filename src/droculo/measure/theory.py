@@ -66,7 +66,7 @@ def guarantee(
     (0.75, 32, 1024)
     """
     expect(network, (Network, type(None)), "network", "Pass droculo.networks.from_graph(graph), or leave it out.")
-    row = look_up(setting.linearization, feedback, theta)
+    row = look_up(setting.linearization, feedback, theta, noisy=setting.noisy)
     plan = schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales or Scales.theorem())
     return Guarantee(
         exponents=Exponents(row.regret_exponent(theta), float(theta), 2 * float(theta), 1 - float(row.slot) * theta),
@@ -167,7 +167,7 @@ def plan(
         expect(budget, (int, float, np.number, type(None)), f"the budget of {name}", "It is a number per agent.")
         if budget is not None and not budget > 0:
             raise ValueError(f"the budget of {name} must be positive; got {budget}.")
-    row = look_up(setting.linearization, feedback, 0.0)
+    row = look_up(setting.linearization, feedback, 0.0, noisy=setting.noisy)
     asked = {name: float(budget) for name, budget in budgets.items() if budget is not None}
     thetas = np.linspace(0, float(row.theta_max), GRID)
     schedules = (schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales) for theta in thetas)

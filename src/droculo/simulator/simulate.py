@@ -76,7 +76,7 @@ def simulate(
     began = time.perf_counter()
     with run.precision():
         world = run.world()
-        states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(run.keys), *leaf.shape)), begin(world))
+        states = begin(world, len(run.keys))
         plan = pieces(algorithm, run.rounds, run.record)
         leaves, structure = jax.tree.flatten(states)
         saved: list[Arrays] = []

@@ -16,6 +16,8 @@ Density = Callable[[float], float]
 
 #: Draws of Z whose law is tested; with a fixed seed the test is deterministic, so its level is a tolerance.
 DRAWS = 20_000
+#: nodes of quadratures over Z
+COARSE, FINE = 3, 40
 
 
 def check_linearization(
@@ -32,8 +34,9 @@ def check_linearization(
 
     `functions` are members of the class, written in JAX; `density(z)` is the law of Z on [0, 1] as the theory states
     it, where the class has one. Checked on random pairs of points: the inequality
-    alpha f(y) - f(h(x)) <= beta <g(f, x), y - x>; the affine upper model; that actions and queries stay in the set; the
-    law of Z (Kolmogorov-Smirnov); and that the estimate's mean, integrated against `density`, is g.
+    alpha f(y) - f(h(x)) <= beta <g(f, x), y - x>; the affine upper bounds from few z and from many; that actions and
+    queries stay in the set; the law of Z (Kolmogorov-Smirnov); and that the estimate's mean, integrated against
+    `density`, is g.
     """
     rng = np.random.default_rng(seed)
     with double():
@@ -46,7 +49,7 @@ def check_linearization(
         if density is not None:
             _check_law(linearization, density, rng)
         for number, f in enumerate(functions):
-            _check_inequality(linearization, f, x, y, f"function {number}")
+            _check_inequality(linearization, set_, f, x, y, f"function {number}")
             if density is not None:
                 _check_mean(linearization, f, x[0], density, f"function {number}")
 
@@ -60,23 +63,34 @@ def _check_feasible(linearization: Linearization, set_: Set, x: jax.Array, rng: 
     assert same, "the linearization says that its query is its action (trivial), and it is not."
 
 
-def _check_inequality(linearization: Linearization, f: Callable, x: jax.Array, y: jax.Array, name: str) -> None:
+def _check_inequality(
+    linearization: Linearization, set_: Set, f: Callable, x: jax.Array, y: jax.Array, name: str
+) -> None:
+    """(2) with a fine quadrature, and the bounds that need none: from few z and from many."""
+    reach = 2 * float(set_.radius)
+
     def sides(x: jax.Array, y: jax.Array) -> tuple[jax.Array, ...]:
         left = linearization.alpha * f(y) - f(linearization.action(x))
-        right = linearization.beta * jnp.dot(linearization.signal(jax.grad(f), x, nodes=40), y - x)
-        model = linearization.upper_model(f, jax.grad(f), x)
-        return left, right, model(x), model(y), f(linearization.action(x)) / linearization.alpha, f(y)
+        right = linearization.beta * jnp.dot(linearization.signal(jax.grad(f), x, nodes=FINE), y - x)
+        bounds = [linearization.upper_bounds(f, jax.grad(f), x, nodes, reach) for nodes in (COARSE, FINE)]
+        theorem, tight = (jnp.stack([getattr(b, kind)(y) for b in bounds]) for kind in ("theorem", "tight"))
+        return left, right, linearization.alpha * f(y), theorem, tight, jnp.stack([b.excess for b in bounds])
 
-    left, right, touch, above, height, below = (np.asarray(side) for side in jax.jit(jax.vmap(sides))(x, y))
+    left, right, below, theorem, tight, excess = (np.asarray(side) for side in jax.jit(jax.vmap(sides))(x, y))
     scale = 1e-9 * (1 + np.abs(below).max())
     worst = int(np.argmax(left - right))
     assert np.all(left <= right + scale), (
         f"upper-linearizability fails for {name}: alpha f(y) - f(h(x)) = {left[worst]:g} exceeds "
         f"beta <g, y - x> = {right[worst]:g} at x = {np.asarray(x[worst])}, y = {np.asarray(y[worst])}."
     )
-    message = f"the upper model of {name} does not touch f(h(x))/alpha"
-    np.testing.assert_allclose(touch, height, atol=scale, err_msg=message)
-    assert np.all(above >= below - 1e-6 * (1 + np.abs(below))), f"the upper model of {name} does not lie above it."
+    short = (below[:, None] - tight).max()
+    assert short <= scale, f"an upper bound of {name} does not lie above alpha f, by {short:g}."
+    assert np.all(tight <= theorem + scale), f"the tight upper bound of {name} lies above that of the theorem."
+    coarse, fine = excess.max(axis=0)
+    fewer = fine <= coarse / 4 + 1e3 * scale
+    assert fewer, (
+        f"with {FINE} values of z instead of {COARSE}, the excess of the bound of {name} only falls to {fine:g}."
+    )
 
 
 def _check_law(linearization: Linearization, density: Density, rng: np.random.Generator) -> None:
