@@ -147,12 +147,12 @@ def excess(name, numbers):
     return float(above / scale(problem, at_u, earned))
 
 
-def search(name, rng, seconds, nodes=3, population=200):
+def search(name, rng, seconds, nodes=3, population=200, enough=np.inf):
     """The worst candidate that an evolution strategy comes upon, its excess, and how many it tried; restarts when it stalls."""
     end, most, worst, tried = time.monotonic() + seconds, -np.inf, None, 0
-    while time.monotonic() < end:
+    while time.monotonic() < end and most < enough:
         mean, width, last, stalled = rng.standard_normal(SIZE), 1.0, -np.inf, 0
-        while stalled < 10 and (time.monotonic() < end or worst is None):
+        while stalled < 10 and most < enough and (time.monotonic() < end or worst is None):
             moved = rng.uniform(size=(population, SIZE)) < 0.3
             each = mean + width * rng.standard_normal((population, SIZE)) * (moved if tried else 1)
             with double():

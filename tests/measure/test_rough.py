@@ -62,10 +62,10 @@ def test_a_class_without_a_bound_for_every_z_adds_the_error_of_its_integral():
     assert found.optimum_high >= 4 * OPTIMUM
 
 
-@pytest.mark.parametrize("name", counterexamples.CLASSES)
+@pytest.mark.parametrize("name", [name for name in counterexamples.CLASSES if name[:2] not in ("co", "A1")])
 def test_no_counterexample_is_found(name):
-    """A second or two of the search; `python -m tests.counterexamples --minutes 60` is the long one."""
-    worst, most, tried = counterexamples.search(name, np.random.default_rng(20), seconds=1.0)
+    """A moment of the search, where there is an integral; `python -m tests.counterexamples --minutes 60` is the long one."""
+    worst, most, tried = counterexamples.search(name, np.random.default_rng(20), seconds=0.5)
     assert tried >= 200
     assert most <= counterexamples.ROUNDING
     assert counterexamples.excess(name, worst) <= counterexamples.ROUNDING
@@ -74,5 +74,5 @@ def test_no_counterexample_is_found(name):
 def test_the_search_finds_what_is_wrong(monkeypatch):
     """With the integral of twelve nodes in the place of bounds for every z."""
     monkeypatch.setattr(linearizations.MonotoneOrigin, "bound_at", linearizations.Linearization.bound_at)
-    _, most, _ = counterexamples.search("A2, knapsack", np.random.default_rng(0), seconds=10.0, nodes=12)
+    _, most, _ = counterexamples.search("A2, knapsack", np.random.default_rng(0), seconds=30.0, nodes=12, enough=1e-3)
     assert most > 1e-3

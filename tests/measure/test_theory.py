@@ -8,6 +8,7 @@ from tests.designs import PAIRS, PROBLEMS, RING, N, design, matchings
 
 from droculo import Record, Scales, feedback, linearizations, measure, networks, problems, sets, simulate
 from droculo.engine.plan import questions
+from droculo.feedback.table import look_up
 from droculo.measure import guarantee, plan
 from droculo.precision import double
 
@@ -48,8 +49,7 @@ def test_the_numbers_grow_with_the_exponents(case, model, noise):
     """Between two long horizons, bounds and counts grow by the promised powers of T (the set's own r and R fixed)."""
     problem = problems.Noisy(PROBLEMS[case], gradient=noise, value=noise)
     setting, signal = problem.setting, getattr(feedback, model)()
-    largest = plan(setting, signal, horizon=10**6).theta
-    for theta in (0.3, 0.6, largest):
+    for theta in (0.3, float(look_up(setting.linearization, signal, 0.0, noisy=noise > 0).theta_max)):
         short, long = (guarantee(setting, signal, horizon=T, theta=theta, network=RING) for T in (10**12, 10**18))
         for name in ("exchanges", "loo_calls", "queries", "regret"):
             power = math.log(getattr(long, name) / getattr(short, name)) / math.log(1e6)
