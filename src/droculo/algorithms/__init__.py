@@ -11,8 +11,19 @@ from droculo.algorithms.exchange import Exchange, SendXY, SendY
 from droculo.algorithms.meta_frank_wolfe import DMFW, MonoDMFW
 from droculo.algorithms.presets import dpobga, published
 from droculo.algorithms.rivals import DOBGA, DecBFTRL
-from droculo.algorithms.schedules import Scales
+from droculo.algorithms.schedules import Scales, Schedule
 from droculo.algorithms.steps import FixedStep, StepRule
 
 __all__ = ["DMFW", "DOBGA", "Algorithm", "Anytime", "DecBFTRL", "Droculo", "MonoDMFW", "dpobga", "published"]
-__all__ += ["Draws", "EvenDraws", "Exchange", "FixedStep", "IndependentDraws", "Scales", "SendXY", "SendY", "StepRule"]
+__all__ += [
+    "Draws",
+    "EvenDraws",
+    "Exchange",
+    "FixedStep",
+    "IndependentDraws",
+    "Scales",
+    "Schedule",
+    "SendXY",
+    "SendY",
+    "StepRule",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,11 @@ from droculo.engine.record import Record
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
+from droculo.sets import Set
+from droculo.sets.membership import count_outside, looked_at
+
+#: recorded actions that are looked at after every piece of a run, where membership is a search with the linear oracle
+LOOKS_A_PIECE = 2
 
 
 @dataclass(frozen=True)
@@ -179,9 +185,13 @@ def _answer(problem: Problem, agent: Array, t: Array, x: Array, order: int) -> A
     return problem.answer(agent, t, x, order, jax.random.key(0))
 
 
-def check_inside(outside: Array, start: int, rounds: int) -> None:
-    """An action or a query outside of K is an error, never silent."""
-    if number := int(np.sum(np.asarray(outside))):
+def check_inside(domain: Set, outside: Array, recorded: Sequence[NDArray], start: int, rounds: int) -> None:
+    """An action or a query outside of K is an error, never silent. `outside`: how many compiled code found; where membership
+    is a search, a few of the `recorded` actions and queries are looked at here."""
+    number = int(np.sum(np.asarray(outside)))
+    if not domain.has_fast_contains:
+        number = sum(count_outside(domain, looked_at(domain, points, LOOKS_A_PIECE, seed=start)) for points in recorded)
+    if number:
         raise ValueError(
             f"{number} of the recorded actions and queries between rounds {start} and {start + rounds - 1} lie outside "
             "the set. The algorithm's action or query leaves it: check a custom linearization with "

@@ -88,7 +88,7 @@ def measured(cell: Cell, problem: Problem, run: Trajectory, folder: Path, sample
         sample, best = SAMPLE, problem.comparator(T, run.agents)
     else:
         best = best_point(cell.problem, folder, cell.problem.text(folder), T, N)
-    given = None if best is None or best.kind == "exact" else best
+    given = None if best is None or best.kind in ("exact", "given") else best
     gaps = consensus_gaps(run)
     apart = gaps.max(axis=-1).mean(axis=-1)
     earned = lost = certified = None

@@ -47,7 +47,7 @@ RUNS: dict[str, tuple[str, str]] = {
     "consensus_gap": ("float64", "the largest distance of a last decision to the mean of all"),
     "consensus_gap_mean": ("float64", "the largest distance of a decision to the mean of all, averaged over rounds"),
     "best": ("float64", "the reward of the best fixed point over T rounds"),
-    "best_kind": ("string", "exact, certified (proven to within one percent) or found"),
+    "best_kind": ("string", "exact, certified (proven to within one percent), given by the user, or found"),
     "best_gap": ("float64", "a proven bound on how much larger the optimum may be; null where none is known"),
     "driver": ("string", "simulator, mpi or zenoh"),
     "processes": ("int64", "that shared the agents; null in the simulator"),

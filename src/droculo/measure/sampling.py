@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from droculo.engine import History
 from droculo.problems import Problem
+from droculo.sets.membership import count_outside, looked_at
 
 #: without a sample, a measure that would need more evaluations of f than this is refused
 MOST_EVALUATIONS = 3e9
@@ -73,6 +74,11 @@ def check(problem: Problem, plays: History) -> None:
         raise ValueError(
             f"the problem has {problem.set.dim} coordinates, and the plays have {plays.actions.shape[-1]}: they are of "
             "another problem."
+        )
+    if outside := count_outside(problem.set, looked_at(problem.set, plays.actions)):
+        raise ValueError(
+            f"{outside} of the actions that were looked at lie outside the set: what they earn cannot be compared with a point of "
+            "the set. measure.count_infeasible counts them all."
         )
 
 

@@ -25,7 +25,8 @@ class Comparator(NamedTuple):
     """A point u and the reward (1/N) sum over t and j of f_{t,j}(u); `kind` says what is known of it.
 
     The maximum over K is at most `total + gap`, proven. "exact": the gap is zero, by a formula. "certified": it is below
-    one percent. "found": it is larger, or infinite where nothing is proven: the best that a search came upon.
+    one percent. "found": it is larger, or infinite where nothing is proven: the best that a search came upon. "given": the
+    user says that it is the best; where only its reward was given, its coordinates are NaN.
     """
 
     point: Vector

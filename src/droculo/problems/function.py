@@ -1,15 +1,19 @@
 """Problems from a user-defined function: one written in JAX, or a black box on the host."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import ArrayLike, NDArray
 
 from droculo.linearizations import Bounds, Linearization
-from droculo.problems.base import Posed
+from droculo.precision import double
+from droculo.problems.base import Comparator, Posed
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 from droculo.sets.host import ask
@@ -21,7 +25,58 @@ HALF = 4096
 Measured = Callable[[int, int, Vector], Any]
 
 
-class FromFunction(Posed):
+#: what a user knows of the best fixed point: the point, what it earns a round, or one of these as a function of the horizon
+Best = ArrayLike | Callable[[int], ArrayLike]
+
+
+class UserDefined(Posed):
+    """A problem whose best fixed point may be known to the user."""
+
+    best: Any = eqx.field(
+        static=True
+    )  # a number, a tuple of coordinates, or a function of the horizon; None if unknown
+
+    def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
+        return self.comparators([horizon], agents)[0]
+
+    def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
+        if self.best is None:
+            return [None] * len(horizons)
+        known = [np.asarray(self.best(int(T)) if callable(self.best) else self.best, np.float64) for T in horizons]
+        earned: dict[bytes, NDArray[np.float64]] = {}
+        found: list[Comparator | None] = []
+        for T, best in zip(horizons, known, strict=True):
+            if best.ndim == 0:
+                found.append(Comparator(np.full(self.set.dim, np.nan), float(best) * T, "given", 0.0))
+                continue
+            if best.shape != (self.set.dim,):
+                raise ValueError(
+                    f"the best fixed point is a number, its reward a round, or {self.set.dim} coordinates; got shape {best.shape}."
+                )
+            if best.tobytes() not in earned:
+                with double():
+                    rounds = jnp.arange(max(horizons))
+                    each = _rewards(self, jnp.asarray(agents), rounds, jnp.asarray(best))
+                    earned[best.tobytes()] = np.cumsum(np.asarray(each))
+            found.append(Comparator(best, float(earned[best.tobytes()][T - 1]), "given", 0.0))
+        return found
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _rewards(problem: UserDefined, agents: Array, rounds: Array, x: Array) -> Array:
+    """What the network earns at x in every round."""
+    return jax.lax.map(lambda t: jnp.mean(jax.vmap(lambda j: problem.value(j, t, x))(agents)), rounds, batch_size=64)
+
+
+def _as_static(best: Best | None) -> Any:
+    """As something that compiled code can be told apart by."""
+    if best is None or callable(best):
+        return best
+    given = np.asarray(best, np.float64)
+    return float(given) if given.ndim == 0 else tuple(given.tolist())
+
+
+class FromFunction(UserDefined):
     """f(agent, t, x), written in JAX. Make it with `from_function`."""
 
     function: Objective = eqx.field(static=True)
@@ -39,8 +94,12 @@ def from_function(
     value_bound: float,
     smoothness: float | None = None,
     agents: int | None = None,
+    comparator: Best | None = None,
 ) -> FromFunction:
     """Pose max over x of f(agent, t, x) on `set`, where f belongs to the class that `linearization` names.
+
+    `comparator`: the best fixed point in hindsight where you know it, so that regret can be measured: its coordinates, what it
+    earns a round, or a function of the horizon that returns one of these. It is taken as given.
 
     >>> import jax.numpy as jnp
     >>> from droculo import linearizations, sets
@@ -51,10 +110,28 @@ def from_function(
     True
     """
     bounds = Bounds(gradient_bound, value_bound, smoothness=smoothness)
-    return FromFunction(set, linearization, bounds, agents, function)
+    problem = FromFunction(set, linearization, bounds, agents, _as_static(comparator), function)
+    _notice_single_precision(problem)
+    return problem
 
 
-class BlackBox(Posed):
+def _notice_single_precision(problem: FromFunction) -> None:
+    """Warn of a function that computes in single precision where its argument is in double: mostly a constant is to blame
+    that JAX made before the library switched precision. What cannot be traced is reported when it is played."""
+    with double():
+        try:
+            traced = str(jax.make_jaxpr(problem.value)(0, 0, jnp.zeros(problem.set.dim)))
+        except Exception:
+            return
+    if "f32[" in traced:
+        warnings.warn(
+            "f computes in single precision, so regret is known to six or seven digits only. A constant was probably made with "
+            "jax.numpy, whose default is float32: make it with NumPy (np.asarray), and JAX will take it in double precision.",
+            stacklevel=3,
+        )
+
+
+class BlackBox(UserDefined):
     """f(agent, t, x) known only by calling it. Make it with `from_black_box`."""
 
     function: Measured = eqx.field(static=True)
@@ -98,6 +175,7 @@ def from_black_box(
     value_bound: float,
     smoothness: float | None = None,
     agents: int | None = None,
+    comparator: Best | None = None,
 ) -> BlackBox:
     """The same for a function that cannot be traced: a simulator, a program, a measurement, called on the host.
 
@@ -115,4 +193,4 @@ def from_black_box(
     2.079...
     """
     bounds = Bounds(gradient_bound, value_bound, smoothness=smoothness)
-    return BlackBox(set, linearization, bounds, agents, function, gradient)
+    return BlackBox(set, linearization, bounds, agents, _as_static(comparator), function, gradient)

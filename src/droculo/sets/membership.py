@@ -2,11 +2,18 @@
 
 from typing import Any
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
+from droculo.precision import double
 from droculo.sets.contract import Set
+
+#: where membership is a search with the linear oracle, so many points are looked at, chosen at random
+LOOKS = 32
 
 
 def slack(dtype: Any, domain: Set) -> Array:
@@ -23,3 +30,24 @@ def is_near(domain: Set, x: Array, distance: float | Array = 0.0) -> Array:
     near = jnp.linalg.norm(x) <= domain.radius + beyond
     # A point at this distance can violate a constraint by a multiple of it, in a knapsack by sqrt(d) times as much.
     return near & domain.contains(x, beyond * np.sqrt(domain.dim)) if domain.has_fast_contains else near
+
+
+def count_outside(domain: Set, points: NDArray[np.floating], tolerance: float | None = None) -> int:
+    """How many of the points (..., d) lie outside K, by default by more than rounding in their own precision explains."""
+    with double():
+        margin = slack(points.dtype, domain) if tolerance is None else jnp.asarray(tolerance)
+        inside = _inside(domain, jnp.asarray(points.reshape(-1, domain.dim), jnp.float64), margin)
+        return int(np.sum(~np.asarray(inside)))
+
+
+def looked_at(domain: Set, points: NDArray[np.floating], looks: int = LOOKS, seed: int = 0) -> NDArray[np.floating]:
+    """Those of the points (..., d) whose membership is checked: all of them where that is cheap, else a few."""
+    rows = points.reshape(-1, domain.dim)
+    if domain.has_fast_contains or len(rows) <= looks:
+        return rows
+    return rows[np.random.default_rng(seed).choice(len(rows), looks, replace=False)]
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _inside(domain: Set, points: Array, tolerance: Array) -> Array:
+    return jax.lax.map(lambda point: domain.contains(point, tolerance), points, batch_size=1024)

@@ -92,7 +92,9 @@ def simulate(
             saved.append(_to_host(bill, kept, piece))
             check_finite(states, piece.start, piece.rounds)
             if kept is not None:
-                check_inside(kept.outside[:, : piece.blocks], piece.start, piece.rounds)
+                recorded = [saved[-1][name] for name in ("actions", "queries") if name in saved[-1]]
+                outside = kept.outside[:, : piece.blocks]
+                check_inside(algorithm.domain, outside, recorded, piece.start, piece.rounds)
             if checkpoint is not None:
                 after = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
                 checkpoint.save(number, saved[-1] | after)

@@ -45,6 +45,7 @@ function drawTable() {
     ". Costs are those of the average agent over all T rounds. A column's name sorts by it, again the other way round." +
     (rare.length ? ` No method made any ${rare.map((name) => data.columns[name]).join(" or ")}.` : "") +
     (kinds.includes("found") ? " The best fixed point is the best one that was found; it is not proven to be the optimum." : "") +
+    (kinds.includes("given") ? " The best fixed point is the one that the problem's author gave." : "") +
     (kinds.includes("certified") ? " The best fixed point is proven to within one percent." : "");
 }
 
