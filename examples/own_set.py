@@ -32,7 +32,7 @@ class Ellipsoid(Set):
 def main() -> None:
     ellipsoid = Ellipsoid([1.0, 2.0, 0.5])
     check_set(ellipsoid)
-    target = jnp.array([2.0, 2.0, 2.0])
+    target = np.array([2.0, 2.0, 2.0])
     problem = problems.from_function(
         lambda agent, t, x: -jnp.sum((x - target) ** 2),
         ellipsoid,

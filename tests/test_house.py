@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "droculo"
 #: from the bottom up: a room may use those before it
 ROOMS = [
-    "precision", "expect", "later", "folders", "cache", "plotting", "sets", "networks", "linearizations", "feedback", "oracles", "problems",
+    "order", "precision", "expect", "later", "folders", "cache", "plotting", "sets", "networks", "linearizations", "feedback", "oracles", "problems",
     "algorithms", "engine", "simulator", "runtime", "measure", "testing", "experiments", "report", "gallery", "cli", "__main__",
 ]  # fmt: skip
 DRIVERS = {"simulator", "runtime"}
@@ -178,7 +178,7 @@ def test_the_public_surface():
     assert set(testing.__all__) == {
         "check_algorithm", "check_draws", "check_exchange", "check_linearization", "check_network", "check_oracle", "check_problem", "check_set", "check_steps", "check_transport",
     }  # fmt: skip
-    for module in (droculo, *(importlib.import_module(f"droculo.{room}") for room in ROOMS[6:-2])):
+    for module in (droculo, *(importlib.import_module(f"droculo.{room}") for room in ROOMS[ROOMS.index("sets") : -2])):
         for name in module.__all__:
             assert hasattr(module, name), f"{module.__name__} promises {name}"
 

@@ -139,7 +139,7 @@ def test_a_batch_of_plays_and_other_agents():
 
 def test_decisions_outside_of_the_set_are_refused():
     problem = PROBLEMS["A1"]
-    with pytest.raises(ValueError, match="144 of the decisions lie outside the set"):
+    with pytest.raises(ValueError, match="144 of the decisions that were looked at lie outside the set"):
         measure.certificate(problem, History.of(np.full((T, N, 5), 0.4), np.full((T, N, 5), 50.0)))
     with pytest.raises(ValueError, match="finite arrays"):
         History.of(np.zeros((T, N, 5)), np.full((T, N, 5), np.nan))

@@ -1,5 +1,9 @@
 """Bounds on rough functions, for which an integral over z with few nodes may be far off."""
 
+import os
+import subprocess
+import sys
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -60,6 +64,24 @@ def test_a_class_without_a_bound_for_every_z_adds_the_error_of_its_integral():
     found = measure.certificate(problem, stuck())
     assert np.all(found.bound / 4 >= own.alpha * OPTIMUM - 1)
     assert found.optimum_high >= 4 * OPTIMUM
+
+
+BATCHES = """
+import os
+import numpy as np
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+from droculo import History, measure, problems
+problem = problems.LogDetSensors.random(agents=6, sites=9, budget=3, seed=0)
+plays = History.of(np.broadcast_to(problem.set.center, (60, 6, 9)))
+print([bool(measure.certificate(problem, plays).bound.max() > 0) for _ in range(5)])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors are not chosen on this system")
+def test_batches_of_lapack_calls_do_not_wait_for_each_other():
+    """With two threads, values and gradients that call LAPACK at the same time hang in jaxlib."""
+    done = subprocess.run([sys.executable, "-c", BATCHES], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == str([True] * 5), done.stderr
 
 
 @pytest.mark.parametrize("name", [name for name in counterexamples.CLASSES if name[:2] not in ("co", "A1")])

@@ -11,7 +11,7 @@ from droculo import Droculo, History, feedback, linearizations, measure, problem
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 HULL = sets.Hull(SQUARE)
 ORACLE = sets.from_oracle(
-    lambda direction: (np.asarray(direction) > 0).astype(float), 2, np.sqrt(2), center=[0.5, 0.5], inner_radius=0.5,
+    lambda direction: jnp.where(direction > 0, 1.0, 0.0), 2, np.sqrt(2), center=[0.5, 0.5], inner_radius=0.5,
     subspace=sets.Full(2),
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from droculo.order import after
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 
@@ -47,6 +48,7 @@ class UpperBounds(NamedTuple):
     theorem: Affine  # beta <g, u - x> + f(h(x)), by (2); it touches f(h(x)) at x
     tight: Affine  # the lowest that is known, nowhere above `theorem`
     excess: Array  # how much higher `theorem` is than it would be with infinitely many z
+    aimed: Array  # f(h(x))
 
 
 class Linearization(eqx.Module):
@@ -129,21 +131,22 @@ class Linearization(eqx.Module):
         if type(self).bound_at is Linearization.bound_at:
             return self._from_the_mean(aimed, gradient, x, nodes, reach)
         u, share = _gauss(nodes, x.dtype)
+        x = after(x, aimed)
         each = jax.vmap(lambda u: self.bound_at(x, self.quantile(u), value, gradient))(u)
         weight, level, model = jax.tree.map(lambda part: jnp.tensordot(share, part, 1), each)
         scaled, tight = (jax.tree.map(lambda part, by=by: self.alpha / by * part, model) for by in (weight, level))
         excess = jnp.maximum(0.0, scaled(x) - aimed)
-        return UpperBounds(Affine(scaled.slope, excess + aimed - jnp.dot(scaled.slope, x)), tight, excess)
+        return UpperBounds(Affine(scaled.slope, excess + aimed - jnp.dot(scaled.slope, x)), tight, excess, aimed)
 
     def _from_the_mean(
         self, aimed: Array, gradient: Gradient, x: Array, nodes: int, reach: float | Array
     ) -> UpperBounds:
-        slope, excess = self.beta * self.signal(gradient, x, nodes), jnp.zeros((), x.dtype)
+        slope, excess = self.beta * self.signal(gradient, after(x, aimed), nodes), jnp.zeros((), x.dtype)
         if not self.trivial:
-            finer = self.beta * self.signal(gradient, x, 2 * nodes)
+            finer = self.beta * self.signal(gradient, after(x, slope), 2 * nodes)
             slope, excess = finer, reach * jnp.linalg.norm(finer - slope)
         model = Affine(slope, excess + aimed - jnp.dot(slope, x))
-        return UpperBounds(model, model, excess)
+        return UpperBounds(model, model, excess, aimed)
 
 
 def _gauss(nodes: int, dtype: Any) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 
 from droculo.linearizations.base import Affine, BoundAt, Gradient, Linearization, Value
+from droculo.order import after
 from droculo.precision import double
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
@@ -105,8 +106,9 @@ class MonotoneOrigin(Linearization):
         """gamma (f(u) - f(w)) <= <grad f(w), u v w - w> <= <grad f(w), u - o> for the query w, f monotone."""
         assert self.least_element is not None, "call .for_set(set) first"
         w, gamma = self.query(x, z), jnp.asarray(self.gamma)
-        slope = gradient(w)
-        return BoundAt(gamma, gamma, Affine(slope, gamma * value(w) - jnp.dot(slope, self.least_element)))
+        f = value(w)
+        slope = gradient(after(w, f))
+        return BoundAt(gamma, gamma, Affine(slope, gamma * f - jnp.dot(slope, self.least_element)))
 
 
 class NonMonotoneGeneral(Linearization):
@@ -157,9 +159,10 @@ class NonMonotoneGeneral(Linearization):
         """<grad f(w), u - w> >= f(u v w) + f(u ^ w) - 2 f(w) >= (1 - |w|_inf) f(u) - 2 f(w) for the query w."""
         assert self.anchor is not None, "call .for_set(set) first"
         w = self.query(x, z)
-        slope = gradient(w)
+        f = value(w)
+        slope = gradient(after(w, f))
         weight = (1 - z / 2) * (1 - jnp.max(jnp.abs(self.anchor)))
-        return BoundAt(weight, 1 - jnp.max(w), Affine(slope, 2 * value(w) - jnp.dot(slope, w)))
+        return BoundAt(weight, 1 - jnp.max(w), Affine(slope, 2 * f - jnp.dot(slope, w)))
 
 
 class NonMonotoneDownClosed(Linearization):
@@ -210,7 +213,8 @@ class NonMonotoneDownClosed(Linearization):
     def bound_at(self, x: Array, z: Array, value: Value, gradient: Gradient) -> BoundAt:
         """<(1 - w) grad f(w), u> >= f(w + u (1 - w)) - f(w) >= (1 - |w|_inf) f(u) - f(w) for the query w."""
         w = self.query(x, z)
-        return BoundAt(jnp.exp(-z), 1 - jnp.max(w), Affine(self.pull(x, z, gradient(w)), value(w)))
+        f = value(w)
+        return BoundAt(jnp.exp(-z), 1 - jnp.max(w), Affine(self.pull(x, z, gradient(after(w, f))), f))
 
 
 def _check_gamma(gamma: float) -> None:
@@ -232,8 +236,9 @@ def check_unit_box(domain: Set, case: str) -> None:
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def _extent(domain: Set) -> tuple[Array, Array]:
     """The smallest and the largest coordinate of a point of the set."""
-    ends = [jax.vmap(lambda e, sign=sign: domain.argmax(sign * e) @ e)(jnp.eye(domain.dim)) for sign in (-1, 1)]
-    return jnp.min(ends[0]), jnp.max(ends[1])
+    axes = jnp.concatenate([jnp.eye(domain.dim), -jnp.eye(domain.dim)])
+    highest = jnp.max(jax.vmap(lambda e: domain.argmax(e) @ e)(axes).reshape(2, -1), axis=1)
+    return 0 - highest[1], highest[0]
 
 
 def of_case(case: str, *allowed: str) -> Linearization:

@@ -16,6 +16,7 @@ from droculo.linearizations import Linearization
 from droculo.linearizations.base import Affine
 from droculo.measure._regret import curve_frame, curve_plot, curve_times, network_reward
 from droculo.measure.sampling import Drawn, Sample, draw
+from droculo.order import after
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.sets.membership import count_outside, looked_at
@@ -169,9 +170,10 @@ def _one_run(
 
     def of_function(t: Array, j: Array, action: Array, x: Array) -> _Sums:
         value, gradient = partial(problem.value, j, t), partial(problem.gradient, j, t)
-        bounds, earned = linearization.upper_bounds(value, gradient, x, nodes, reach), value(action)
+        earned = value(action)
+        bounds = linearization.upper_bounds(value, gradient, after(x, earned), nodes, reach)
         gap = bounds.theorem._replace(height=bounds.theorem.height - earned)
-        return _Sums(gap, earned, value(linearization.action(x)) - earned, bounds.excess, bounds.tight)
+        return _Sums(gap, earned, bounds.aimed - earned, bounds.excess, bounds.tight)
 
     def everyone(t: Array, named: Array, actions: Array, decisions: Array) -> _Sums:
         """(functions, agents), a few functions at a time."""
@@ -192,13 +194,11 @@ def _one_run(
     empty = jax.tree.map(lambda a: jnp.zeros((len(times), *a.shape), a.dtype), nothing.gap)
     (total, gaps), _ = jax.lax.scan(add, (nothing, empty), (places, whole))
 
-    def highest(model: Affine) -> tuple[Array, Array]:
-        """The maximum over K of every agent's affine function, and where it is."""
-        corners = jax.vmap(problem.set.argmax)(model.slope)
-        return jnp.sum(model.slope * corners, axis=-1) + model.height, corners
-
-    curve, corners = jax.vmap(highest)(gaps)
-    most, best = highest(total.tight)[0], corners[-1]
+    # The maxima over K of every agent's affine functions, and where they are.
+    models = jax.tree.map(lambda curve, last: jnp.concatenate([curve, last[None]]), gaps, total.tight)
+    corners = jax.vmap(jax.vmap(problem.set.argmax))(models.slope)
+    highest = jnp.sum(models.slope * corners, axis=-1) + models.height
+    curve, most, best = highest[:-1], highest[-1], corners[-2]
     fixed = jnp.concatenate([jnp.mean(actions, axis=(0, 1))[None], jnp.mean(actions[-1], axis=0)[None], best[:1]])
 
     def earn(total: Array, part: tuple[Array, Array]) -> tuple[Array, None]:

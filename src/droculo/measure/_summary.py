@@ -87,8 +87,11 @@ def summary(problem: Problem, plays: History, *, comparator: Comparator | None =
     agents = np.mean(rewards(problem, plays), axis=-1).reshape(-1, plays.horizon).mean(axis=0)
     still = fixed_rewards(problem, plays, start)
     luck = np.mean([fixed_rewards(problem, plays, vertex) for vertex in vertices], axis=0)
-    parts = [(each.sum() / best.sum(), each[first:].sum() / best[first:].sum()) for each in (agents, still, luck)]
-    return Summary(*(float(number) for part in parts for number in part), known.kind)
+
+    def shares(earned: Numbers) -> tuple[float, float]:
+        return float(earned.sum() / best.sum()), float(earned[first:].sum() / best[first:].sum())
+
+    return Summary(*shares(agents), *shares(still), *shares(luck), known.kind)
 
 
 def _first(plays: History, last: float) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from droculo.linearizations import Linearization
 from droculo.linearizations.base import Affine
 from droculo.measure.sampling import MOST_EVALUATIONS, check_agents
+from droculo.order import after
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
 
@@ -92,7 +93,8 @@ def _totals(
     def one(number: Array) -> tuple[Array, Affine]:
         j, t = agents[number % agents.shape[0]], number // agents.shape[0]
         value, gradient = partial(problem.value, j, t), partial(problem.gradient, j, t)
-        return value(point), linearization.upper_bounds(value, gradient, point, reach=reach).tight
+        earned = value(point)
+        return earned, linearization.upper_bounds(value, gradient, after(point, earned), reach=reach).tight
 
     each = jax.lax.map(one, jnp.arange(agents.shape[0] * horizon), batch_size=256)
     total, model = jax.tree.map(lambda part: part.sum(axis=0), each)

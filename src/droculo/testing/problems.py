@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from droculo.order import after
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.sets.geometry import Vector
@@ -55,6 +56,7 @@ def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, 
 def _both(problem: Problem, agents: Array, rounds: Array, x: Array) -> tuple[Array, Array]:
     """Values and gradients; zeros for the gradients of a black box, which has none."""
     values = jax.vmap(problem.value)(agents, rounds, x)
+    x = after(x, values)
     return values, jax.vmap(problem.gradient)(agents, rounds, x) if problem.differentiable else jnp.zeros_like(x)
 
 
