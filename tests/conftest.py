@@ -9,7 +9,7 @@ from importlib.metadata import version
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-QUICK = ["--xla_backend_optimization_level=0", "--xla_cpu_parallel_codegen_split_count=1"]
+QUICK = ["--xla_backend_optimization_level=0"]
 if version("jaxlib").startswith(("0.8.", "0.9.", "0.10.", "0.11.")):  # an unknown flag would end the process
     QUICK.append("--xla_cpu_use_fusion_emitters=false")
 # Flags given from outside are kept, and where they say something else, they win.
