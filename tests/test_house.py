@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "droculo"
 #: from the bottom up: a room may use those before it
 ROOMS = [
-    "order", "precision", "expect", "later", "folders", "cache", "plotting", "sets", "networks", "linearizations", "feedback", "oracles", "problems",
+    "sequencing", "precision", "expect", "later", "folders", "cache", "plotting", "sets", "networks", "linearizations", "feedback", "oracles", "problems",
     "algorithms", "engine", "simulator", "runtime", "measure", "testing", "experiments", "report", "gallery", "cli", "__main__",
 ]  # fmt: skip
 DRIVERS = {"simulator", "runtime"}

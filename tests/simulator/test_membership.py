@@ -7,6 +7,7 @@ import pytest
 from tests.designs import RING, N
 
 from droculo import Droculo, History, feedback, linearizations, measure, problems, sets, simulate
+from droculo.sets import membership, search
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 HULL = sets.Hull(SQUARE)
@@ -46,6 +47,15 @@ def test_measures_refuse_points_outside_of_the_set(domain):
         measure.regret(problem, History.of(outside))
     with pytest.raises(ValueError, match="of the decisions that were looked at lie outside the set"):
         measure.certificate(problem, History.of(inside, outside))
+
+
+def test_a_search_that_proves_nothing_lets_a_point_pass():
+    """With one call of the oracle a point is separated only where the first direction does it."""
+    oracle = search.host_argmax(HULL)
+    assert search.distance_by(oracle, np.array([2.0, 1.0]), 1e-9) == pytest.approx(1.0)
+    assert search.distance_by(oracle, np.array([2.0, 1.0]), 1e-9, calls=0) == 0
+    assert 0 < search.distance_by(oracle, np.array([2.0, 1.5]), 1e-9, calls=1) <= np.hypot(1, 0.5)
+    assert membership.outside_of_a_sample(HULL, np.array([[2.0, 1.5], [0.5, 0.5]])) == 1
 
 
 def test_points_on_the_boundary_are_inside():

@@ -60,7 +60,7 @@ def test_a_thinned_record_is_a_part_of_the_full_one():
 
 @pytest.mark.parametrize("horizon", [1, 2, 5, 13])
 def test_short_and_odd_horizons(horizon):
-    for model in ("full_information", "bandit") if horizon == 5 else ("bandit",):
+    for model in ("full_information", "bandit"):
         run = simulate(PROBLEM, agent(horizon, model), RING, key=0)
         assert run.actions.shape == (horizon, N, 5)
         assert np.all(np.isfinite(run.actions))

@@ -15,15 +15,5 @@ from droculo.algorithms.schedules import Scales, Schedule
 from droculo.algorithms.steps import FixedStep, StepRule
 
 __all__ = ["DMFW", "DOBGA", "Algorithm", "Anytime", "DecBFTRL", "Droculo", "MonoDMFW", "dpobga", "published"]
-__all__ += [
-    "Draws",
-    "EvenDraws",
-    "Exchange",
-    "FixedStep",
-    "IndependentDraws",
-    "Scales",
-    "Schedule",
-    "SendXY",
-    "SendY",
-    "StepRule",
-]
+__all__ += ["Draws", "EvenDraws", "Exchange", "FixedStep", "IndependentDraws", "SendXY", "SendY", "StepRule"]
+__all__ += ["Scales", "Schedule"]

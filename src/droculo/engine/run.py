@@ -22,7 +22,7 @@ from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.sets import Set
-from droculo.sets.membership import count_outside, looked_at
+from droculo.sets.membership import outside_of_a_sample
 
 #: recorded actions that are looked at after every piece of a run, where membership is a search with the linear oracle
 LOOKS_A_PIECE = 2
@@ -190,7 +190,7 @@ def check_inside(domain: Set, outside: Array, recorded: Sequence[NDArray], start
     is a search, a few of the `recorded` actions and queries are looked at here."""
     number = int(np.sum(np.asarray(outside)))
     if not domain.has_fast_contains:
-        number = sum(count_outside(domain, looked_at(domain, points, LOOKS_A_PIECE, seed=start)) for points in recorded)
+        number = sum(outside_of_a_sample(domain, points, LOOKS_A_PIECE, seed=start) for points in recorded)
     if number:
         raise ValueError(
             f"{number} of the recorded actions and queries between rounds {start} and {start + rounds - 1} lie outside "

@@ -140,7 +140,7 @@ class OnePoint(_Perturbed):
 class TwoPoint(_Perturbed):
     """Two values of the same function: (k/2 delta) (f(w + delta v) - f(w - delta v)) v.
 
-    Needs an exact value oracle; its size does not grow as delta falls, so its regret is that of gradients
+    Needs an exact value oracle (with a noisy one its regret is that of one value, see `look_up`); its size does not grow as delta falls, so its regret is that of gradients
     (the paper's Remark on two-point estimates).
     """
 

@@ -20,6 +20,7 @@ from droculo.problems import Problem
 from droculo.report import Figure, Page, Table
 from droculo.report.figure import Drawing
 from droculo.report.page import Part, Picture
+from droculo.sets.membership import sample
 
 #: the certificates of the gallery are estimates, since some problems are slow to evaluate
 SAMPLE = Sample(agents=3, functions=32, rounds=128)
@@ -83,9 +84,7 @@ def play(story: Story) -> Result:
     run = replace(batch, actions=batch.actions[0], decisions=batch.decisions[0])  # of the only seed
     best = best_point(cell.problem, folder, cell.problem.text(folder), run.horizon, len(run.agents))
     assert best is not None  # all problems of the gallery have gradients, or know their best point
-    looked_at = run.actions.reshape(-1, found.problem.set.dim)
-    if not found.problem.set.has_fast_contains:  # membership is a search: look at a few
-        looked_at = looked_at[:: max(1, len(looked_at) // 40)]
+    looked_at = sample(found.problem.set, run.actions)
     outside = count_infeasible(found.problem.set, History.of(looked_at[:, None]), tolerance=1e-6)
     return Result(
         problem=found.problem,

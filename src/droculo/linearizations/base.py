@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.order import after
+from droculo.sequencing import after
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 

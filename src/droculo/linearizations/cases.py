@@ -9,8 +9,8 @@ import numpy as np
 from jax import Array
 
 from droculo.linearizations.base import Affine, BoundAt, Gradient, Linearization, Value
-from droculo.order import after
 from droculo.precision import double
+from droculo.sequencing import after
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 

@@ -15,11 +15,11 @@ from droculo.engine import History
 from droculo.linearizations import Linearization
 from droculo.linearizations.base import Affine
 from droculo.measure._regret import curve_frame, curve_plot, curve_times, network_reward
-from droculo.measure.sampling import Drawn, Sample, draw
-from droculo.order import after
+from droculo.measure.sampling import MOST_EVALUATIONS, Drawn, Sample, draw
 from droculo.precision import double
 from droculo.problems import Problem
-from droculo.sets.membership import count_outside, looked_at
+from droculo.sequencing import after
+from droculo.sets.membership import outside_of_a_sample
 
 if TYPE_CHECKING:
     import pandas
@@ -104,13 +104,14 @@ def certificate(
         raise ValueError(f"a bound is a mean over z with at least one node; got {nodes}.")
     number = NODES if nodes is None else nodes
     drawn = draw(problem, plays, sample, "a certificate", each=1 if problem.linearization.trivial else number)
-    if outside := count_outside(problem.set, looked_at(problem.set, plays.decisions)):
+    if outside := outside_of_a_sample(problem.set, plays.decisions):
         raise ValueError(
             f"{outside} of the decisions that were looked at lie outside the set, and the bound holds for points of K alone. "
             "Pass History.of(actions, decisions) with decisions in K."
         )
     found = least = _certified(problem, plays, number, drawn, times, sample is not None)
-    while nodes is None and number < MOST_NODES and found.roughness > FINE:
+    affordable = min(MOST_NODES, MOST_EVALUATIONS / (drawn.functions.size * len(drawn.nodes)))
+    while nodes is None and 2 * number <= affordable and found.roughness > FINE:
         number *= 2
         found = _certified(problem, plays, number, drawn, times, sample is not None)
         least = min(least, found, key=lambda each: float(np.sum(each.bound)))  # all of them hold

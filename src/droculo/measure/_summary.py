@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from droculo.engine import History
 from droculo.measure._regret import Numbers, fixed_rewards, rewards
 from droculo.measure.comparator import best_fixed_point
+from droculo.measure.sampling import check_inside
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
 
@@ -31,7 +32,7 @@ def share(
     >>> bool(np.all(share(problem, still) < 1))
     True
     """
-    first = _first(plays, last)
+    first = _first(problem, plays, last)
     best = _best_rewards(problem, plays, comparator or best_fixed_point(problem, plays.horizon, plays.agents))
     return rewards(problem, plays)[..., first:, :].sum(axis=-2) / best[first:].sum()
 
@@ -76,7 +77,7 @@ def summary(problem: Problem, plays: History, *, comparator: Comparator | None =
 
     Every round must have been recorded. The best fixed point is chosen as in `share`.
     """
-    first, known = _first(plays, END), comparator or best_fixed_point(problem, plays.horizon, plays.agents)
+    first, known = _first(problem, plays, END), comparator or best_fixed_point(problem, plays.horizon, plays.agents)
     best = _best_rewards(problem, plays, known)
     linearization = problem.linearization.for_set(problem.set)
     with double():
@@ -94,7 +95,7 @@ def summary(problem: Problem, plays: History, *, comparator: Comparator | None =
     return Summary(*shares(agents), *shares(still), *shares(luck), known.kind)
 
 
-def _first(plays: History, last: float) -> int:
+def _first(problem: Problem, plays: History, last: float) -> int:
     """The place of the first round that counts."""
     if not 0 < last <= 1:
         raise ValueError(f"last is a share of the rounds, above 0 and at most 1; got {last}.")
@@ -103,14 +104,15 @@ def _first(plays: History, last: float) -> int:
             f"a share is taken over all {plays.horizon} rounds, and {len(plays.rounds)} were recorded. Run with "
             "record=Record(every=1)."
         )
+    check_inside(problem, plays)
     return plays.horizon - max(1, round(last * plays.horizon))
 
 
 def _best_rewards(problem: Problem, plays: History, best: Comparator) -> Numbers:
     """What the best fixed point earns in every round."""
-    if np.any(np.isnan(best.point)):  # its reward is given, not where it is
-        return np.full(plays.horizon, best.total / plays.horizon)
-    earned = fixed_rewards(problem, plays, best.point)
+    given = np.any(np.isnan(best.point))  # its reward is given, not where it is
+    mean = np.full(plays.horizon, best.total / plays.horizon)
+    earned = mean if given else fixed_rewards(problem, plays, best.point)
     if earned.sum() <= 0:
         raise ValueError(
             f"the best fixed point earns {earned.sum():g}, and a share of that means nothing. Add a constant to f, or use "

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from droculo.linearizations import Linearization
 from droculo.linearizations.base import Affine
 from droculo.measure.sampling import MOST_EVALUATIONS, check_agents
-from droculo.order import after
 from droculo.precision import double
 from droculo.problems import Comparator, Problem
+from droculo.sequencing import after
 
 
 def best_fixed_point(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from droculo.engine import History
 from droculo.problems import Problem
-from droculo.sets.membership import count_outside, looked_at
+from droculo.sets.membership import outside_of_a_sample
 
 #: without a sample, a measure that would need more evaluations of f than this is refused
 MOST_EVALUATIONS = 3e9
@@ -75,7 +75,11 @@ def check(problem: Problem, plays: History) -> None:
             f"the problem has {problem.set.dim} coordinates, and the plays have {plays.actions.shape[-1]}: they are of "
             "another problem."
         )
-    if outside := count_outside(problem.set, looked_at(problem.set, plays.actions)):
+
+
+def check_inside(problem: Problem, plays: History) -> None:
+    """Refuse actions that no point of K can be compared with."""
+    if outside := outside_of_a_sample(problem.set, plays.actions):
         raise ValueError(
             f"{outside} of the actions that were looked at lie outside the set: what they earn cannot be compared with a point of "
             "the set. measure.count_infeasible counts them all."
@@ -97,6 +101,7 @@ def draw(problem: Problem, plays: History, sample: Sample | None, what: str, *, 
     for functions whose period shares a factor with the spacing: a warning says so. `each`: evaluations per function.
     """
     check(problem, plays)
+    check_inside(problem, plays)
     N, recorded, T = len(plays.agents), len(plays.rounds), plays.horizon
     if sample is None:
         if recorded != T:

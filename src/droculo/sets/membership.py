@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from droculo.precision import double
 from droculo.sets.contract import Set
+from droculo.sets.search import distance_by, host_argmax
 
-#: where membership is a search with the linear oracle, so many points are looked at, chosen at random
-LOOKS = 32
+#: where membership is a search with the linear oracle: how many points are looked at, and calls of the oracle for each
+LOOKS, CALLS = 32, 100
 
 
 def slack(dtype: Any, domain: Set) -> Array:
@@ -40,8 +41,22 @@ def count_outside(domain: Set, points: NDArray[np.floating], tolerance: float | 
         return int(np.sum(~np.asarray(inside)))
 
 
-def looked_at(domain: Set, points: NDArray[np.floating], looks: int = LOOKS, seed: int = 0) -> NDArray[np.floating]:
-    """Those of the points (..., d) whose membership is checked: all of them where that is cheap, else a few."""
+def outside_of_a_sample(domain: Set, points: NDArray[np.floating], looks: int = LOOKS, seed: int = 0) -> int:
+    """How many of the points (..., d) are certainly outside K: of all of them, or of a few where membership is a search.
+
+    Such a search ends after `CALLS` calls of the oracle: a point that it has not separated from K by then passes for inside.
+    """
+    if domain.has_fast_contains:
+        return count_outside(domain, points)
+    rows = sample(domain, points, looks, seed).astype(np.float64)
+    with double():
+        margin = float(slack(points.dtype, domain))
+    oracle = host_argmax(domain)
+    return sum(distance_by(oracle, x, margin / 4, beyond=margin, calls=CALLS) > margin for x in rows)
+
+
+def sample(domain: Set, points: NDArray[np.floating], looks: int = LOOKS, seed: int = 0) -> NDArray[np.floating]:
+    """All points (..., d) as rows, or a few of them, chosen at random, where membership is a search."""
     rows = points.reshape(-1, domain.dim)
     if domain.has_fast_contains or len(rows) <= looks:
         return rows

@@ -102,8 +102,11 @@ def distance(set_: Set, x: Vector, /, tolerance: float = 1e-9) -> float:
     return distance_by(host_argmax(set_), np.asarray(x, np.float64), tolerance)
 
 
-def distance_by(oracle: HostOracle, x: Vector, tolerance: float = 1e-9, *, beyond: float = np.inf) -> float:
-    """The same, from an oracle alone; stops early once the distance is certain to be larger than `beyond`.
+def distance_by(
+    oracle: HostOracle, x: Vector, tolerance: float = 1e-9, *, beyond: float = np.inf, calls: int | None = None
+) -> float:
+    """The same, from an oracle alone; stops early once the distance is certain to be larger than `beyond`. After so many
+    `calls` of the oracle, where a number is given, it returns the largest distance that is proven.
 
     Wolfe's algorithm for the point of least norm in K - x: the best combination of the active atoms is
     corrected exactly before the oracle is asked again. With y the current point and v the vertex of K - x
@@ -111,8 +114,8 @@ def distance_by(oracle: HostOracle, x: Vector, tolerance: float = 1e-9, *, beyon
     """
     atoms = (oracle(-np.ones_like(x)) - x)[None, :]
     weights = np.ones(1)
-    cap = MOST_VERTICES + 100 * len(x)
-    last = np.inf
+    cap = MOST_VERTICES + 100 * len(x) if calls is None else calls
+    last, proven = np.inf, 0.0
     for _ in range(cap):
         y = weights @ atoms
         norm = float(np.linalg.norm(y))
@@ -121,12 +124,15 @@ def distance_by(oracle: HostOracle, x: Vector, tolerance: float = 1e-9, *, beyon
         last = norm
         vertex = oracle(-y) - x
         below = float(y @ vertex) / norm
+        proven = max(proven, below)
         # No progress is possible below rounding, however small the tolerance.
         rounding = 8 * np.finfo(np.float64).eps * float(np.abs(atoms).max())
         repeated = bool(np.any(np.abs(atoms - vertex).max(axis=1) <= rounding))
         if norm - below <= max(tolerance, rounding) or below > beyond or repeated:
             return norm
         atoms, weights = _corrected(np.vstack([atoms, vertex]), np.append(weights, 0.0))
+    if calls is not None:
+        return proven
     raise RuntimeError(
         f"the distance of a point to the set was not found within {cap} calls of its oracle, to tolerance "
         f"{tolerance}. Check that the oracle maximises over one fixed set, or pass a larger tolerance."

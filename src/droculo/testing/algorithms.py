@@ -19,6 +19,7 @@ from droculo.oracles import batching
 from droculo.precision import double
 from droculo.problems import Problem
 from droculo.problems.wrappers import Wrapper
+from droculo.sequencing import after
 from droculo.sets import Set
 from droculo.simulator import simulate
 from droculo.testing.counting import CallCounter, Calls, Traffic, Watched, counting
@@ -62,17 +63,17 @@ class _ChangedFrom(Wrapper):
     noisy = property(attrgetter("problem.noisy"))
 
     def value(self, agent: Array, t: Array, x: Array) -> Array:
-        return self._changed(t, lambda t: self.problem.value(agent, t, x))
+        return self._changed(t, x, lambda t, x: self.problem.value(agent, t, x))
 
     def gradient(self, agent: Array, t: Array, x: Array) -> Array:
-        return self._changed(t, lambda t: self.problem.gradient(agent, t, x))
+        return self._changed(t, x, lambda t, x: self.problem.gradient(agent, t, x))
 
     def answer(self, agent: Array, t: Array, x: Array, order: int, key: Array) -> Array:
-        return self._changed(t, lambda t: self.problem.answer(agent, t, x, order, key))
+        return self._changed(t, x, lambda t, x: self.problem.answer(agent, t, x, order, key))
 
-    def _changed(self, t: Array, at: Any) -> Array:
-        same = at(t)
-        return jnp.where(t < self.since, same, same / 4 + at(t + 7) / 2)
+    def _changed(self, t: Array, x: Array, at: Any) -> Array:
+        same = at(t, x)
+        return jnp.where(t < self.since, same, same / 4 + at(t + 7, after(x, same)) / 2)
 
 
 class _Runs:

@@ -9,6 +9,7 @@ from scipy import integrate, stats
 
 from droculo.linearizations import Linearization
 from droculo.precision import double
+from droculo.sequencing import after
 from droculo.sets import Set
 from droculo.testing.points import all_inside, random_points
 
@@ -70,11 +71,14 @@ def _check_inequality(
     reach = 2 * float(set_.radius)
 
     def sides(x: jax.Array, y: jax.Array) -> tuple[jax.Array, ...]:
-        left = linearization.alpha * f(y) - f(linearization.action(x))
-        right = linearization.beta * jnp.dot(linearization.signal(jax.grad(f), x, nodes=FINE), y - x)
-        bounds = [linearization.upper_bounds(f, jax.grad(f), x, nodes, reach) for nodes in (COARSE, FINE)]
+        earned = f(linearization.action(x))
+        left = linearization.alpha * f(after(y, earned)) - earned
+        below = left + earned  # alpha f(y)
+        right = linearization.beta * jnp.dot(linearization.signal(jax.grad(f), after(x, below), nodes=FINE), y - x)
+        bounds = [linearization.upper_bounds(f, jax.grad(f), after(x, right), COARSE, reach)]
+        bounds += [linearization.upper_bounds(f, jax.grad(f), after(x, *bounds[0].theorem), FINE, reach)]
         theorem, tight = (jnp.stack([getattr(b, kind)(y) for b in bounds]) for kind in ("theorem", "tight"))
-        return left, right, linearization.alpha * f(y), theorem, tight, jnp.stack([b.excess for b in bounds])
+        return left, right, below, theorem, tight, jnp.stack([b.excess for b in bounds])
 
     left, right, below, theorem, tight, excess = (np.asarray(side) for side in jax.jit(jax.vmap(sides))(x, y))
     scale = 1e-9 * (1 + np.abs(below).max())

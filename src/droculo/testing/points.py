@@ -10,9 +10,9 @@ import numpy as np
 
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
+from droculo.sets.membership import count_outside
 
 argmaxes = eqx.filter_jit(lambda set_, directions: jax.vmap(set_.argmax)(directions))
-_inside = eqx.filter_jit(lambda set_, points, tolerance: jax.vmap(lambda x: set_.contains(x, tolerance))(points))
 
 
 def random_points(set_: Set, number: int, rng: np.random.Generator) -> Vector:
@@ -27,7 +27,7 @@ def random_points(set_: Set, number: int, rng: np.random.Generator) -> Vector:
 
 def all_inside(set_: Set, points: Vector, tolerance: float) -> bool:
     """True if every row is in the set."""
-    return bool(np.all(_inside(set_, jnp.asarray(points), jnp.asarray(tolerance))))
+    return count_outside(set_, points, tolerance) == 0
 
 
 def in_single(tree: Any) -> Any:

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from droculo.order import after
 from droculo.precision import double
 from droculo.problems import Problem
+from droculo.sequencing import after
 from droculo.sets.geometry import Vector
 from droculo.testing.points import all_inside, random_points
 
