@@ -67,6 +67,8 @@ def test_what_learns_beats_standing_still_and_what_does_not_is_said_to():
     assert learns.share_last > still.share_last + 0.05
     assert still.share == pytest.approx(still.still, abs=1e-6)
     assert "do not beat" not in str(learns)
+    worse = learns.luck_last >= learns.share_last
+    assert ("chosen by luck earns as much" in str(learns)) == worse
 
 
 def test_a_batch_of_seeds_is_averaged():
@@ -127,6 +129,9 @@ def test_errors():
         measure.share(problem, thin)
     with pytest.raises(ValueError, match="above 0 and at most 1; got 0"):
         measure.share(problem, constant([1, 0, 0, 0, 0], agents=N), last=0)
+    for wrong in ("best", lambda horizon: None):
+        with pytest.raises(ValueError, match=r"in finite numbers; got ('best'|None)"):
+            posed(comparator=wrong).comparator(8, np.arange(2))
     with pytest.raises(ValueError, match=r"or 3 coordinates; got shape \(2,\)"):
         posed(comparator=[1.0, 0.0]).comparator(8, np.arange(2))
     below = problems.from_function(

@@ -69,6 +69,8 @@ class Summary:
         lines += [f"{name:30}{whole:12.3f}{end:14.3f}" for name, (whole, end) in rows.items()]
         if not self.learned:
             lines.append("In the last quarter the agents do not beat standing still.")
+        if self.share_last <= self.luck_last:
+            lines.append("In the last quarter a constant chosen by luck earns as much as the agents, or more.")
         return "\n".join(lines)
 
 

@@ -42,7 +42,7 @@ class UserDefined(Posed):
     def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
         if self.best is None:
             return [None] * len(horizons)
-        known = [np.asarray(self.best(int(T)) if callable(self.best) else self.best, np.float64) for T in horizons]
+        known = [_numbers(self.best(int(T)) if callable(self.best) else self.best) for T in horizons]
         earned: dict[bytes, NDArray[np.float64]] = {}
         found: list[Comparator | None] = []
         for T, best in zip(horizons, known, strict=True):
@@ -72,8 +72,21 @@ def _as_static(best: Best | None) -> Any:
     """As something that compiled code can be told apart by."""
     if best is None or callable(best):
         return best
-    given = np.asarray(best, np.float64)
+    given = _numbers(best)
     return float(given) if given.ndim == 0 else tuple(given.tolist())
+
+
+def _numbers(best: Any) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(best, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.asarray(np.nan)
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError(
+            "the comparator is the best fixed point, what it earns a round, or a function of the horizon that returns one of "
+            f"these, in finite numbers; got {best!r}."
+        )
+    return numbers
 
 
 class FromFunction(UserDefined):
