@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
 import subprocess
 import sys
+import time
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -116,9 +118,25 @@ def _rank(command: str, spec: Path, folder: Path) -> int:
     except Exception as error:
         complain(f"rank {world.Get_rank()}: {error}")
         if world.Get_size() > 1:
-            sys.stderr.flush()
+            _wait_until_read(sys.stderr)
             world.Abort(2)
         return 2
+
+
+def _wait_until_read(stream, *, at_most: float = 10.0) -> None:
+    """Wait until the launcher has read what was written: it ends the job at an abort and drops what it has not read yet."""
+    stream.flush()
+    end = time.monotonic() + at_most
+    while time.monotonic() < end:
+        time.sleep(0.1)
+        with contextlib.suppress(ImportError, OSError, ValueError):  # not a pipe, or not Unix: nothing to wait for
+            import fcntl
+            import termios
+
+            unread = fcntl.ioctl(stream.fileno(), termios.FIONREAD, bytes(4))
+            if int.from_bytes(unread, sys.byteorder):
+                continue
+        return
 
 
 def _mpiexec() -> str:
