@@ -4,7 +4,7 @@ from pathlib import Path
 
 from droculo.engine.costs import COSTS, COUNTED
 from droculo.experiments import Results, Sweep, parse
-from droculo.experiments.rows import POINTS, RUNS
+from droculo.experiments.rows import POINTS, RUNS, SHARES
 from droculo.experiments.store import table
 
 SPEC = """title = "{title}"
@@ -57,7 +57,7 @@ def rows(network: str, method: int, horizon: int) -> tuple[list[dict], list[dict
             "links": [end for link in LINKS[network] for end in link], "reward": 2.0 * horizon, "regret": -0.75 * horizon,
             "regret_worst": -0.75 * horizon, "certified": certified(method, horizon, seed), "certified_worst": 1.0,
             "consensus_gap": 1.0 / horizon, "best": 2.5 * horizon, "best_kind": "exact", "best_gap": 0.0,
-            **dict.fromkeys(COSTS, 0.0), "exchanges": exchanges, "messages": 2.0 * horizon, "bytes": 80.0 * horizon,
+            **dict.fromkeys(COSTS, 0.0), **dict.fromkeys(SHARES, 0.8), "still_last": 0.7, "warnings": None, "exchanges": exchanges, "messages": 2.0 * horizon, "bytes": 80.0 * horizon,
             "loo_calls": 0.0 if theta is None else float(horizon), "projections": float(horizon) if theta is None else 0.0,
             "gradient_queries": float(horizon), "value_queries": 0.0, "seconds": 1.0,
             "spec": "{}", "droculo": "0", "results_version": 1, "jax": "0", "numpy": "0", "python": "3", "platform": "any",

@@ -11,14 +11,18 @@ import numpy as np
 import pytest
 from tests.report.sweeps import METHODS, small_sweep
 
-from droculo.experiments import Results
-from droculo.experiments.rows import POINTS, RUNS
+from droculo import measure, simulate
+from droculo.experiments import Results, parse
+from droculo.experiments import sweep as sweep_of
+from droculo.experiments.cell import build
+from droculo.experiments.rows import POINTS, RUNS, SHARES
 from droculo.experiments.store import table
 from droculo.report import Figure, write_exports, write_page
-from droculo.report.charts import totals
+from droculo.report.charts import notes, totals
 from droculo.report.data import instances
 from droculo.report.figure import Panel, Series
 from droculo.report.interactive import page_data, render
+from droculo.report.summary import MARK, MARKED
 
 
 @pytest.fixture(scope="module")
@@ -141,13 +145,17 @@ def test_tables_say_what_was_measured(sweep, tmp_path):
         assert file.suffix != ".png" or start.startswith(b"\x89PNG")
         assert file.suffix != ".svg" or b"<?xml" in start
     lines = (tmp_path / "table.md").read_text().splitlines()
-    assert len(lines) == 8
-    assert lines[4].startswith("| droculo | full information | 1 | 64 | 0.5 | 0.25 to 0.75 | -0.75 | 0.8 | 64 | 5120 |")
+    assert len(lines) == 12
+    start = "| droculo | full information | 1 | 64 | 0.5 | 0.25 to 0.75 | -0.75 | 0.8 | 0.8 | 64 | 5120 |"
+    assert lines[6].startswith(start)
+    assert lines[-1].startswith(
+        "Without learning: standing still at the start earns 80.0% of the best fixed point (70.0% in"
+    )
     with (tmp_path / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(row["certified"]) for row in rows] == [0.25, 0.125, 0.5, 0.25, 0.75, 0.375]
     assert [row["theta"] for row in rows] == ["0.5", "0.5", "1.0", "1.0", "", ""]
-    assert "\\begin{tabular}{llrrrrrrrrrrr}" in (tmp_path / "table.tex").read_text()
+    assert "\\begin{tabular}{llrrrrrrrrrrrr}" in (tmp_path / "table.tex").read_text()
 
 
 def test_latex_and_markdown_escape_names(sweep):
@@ -163,3 +171,34 @@ def test_latex_and_markdown_escape_names(sweep):
 def test_figures_know_two_formats(tmp_path):
     with pytest.raises(ValueError, match=r"written as \.svg or \.png; got 'a\.pdf'"):
         Figure([Panel("", "x", "y", [Series("a", [1, 2], [1, 2])])]).draw(tmp_path / "a.pdf")
+
+
+def test_a_method_that_does_not_beat_standing_still_is_marked(tmp_path):
+    def changed(row):
+        if row["algorithm"] == "dobga":
+            row = row | {"share_last": 0.7, "warnings": "There were 3 answers larger than declared."}
+        return row
+
+    found = small_sweep(networks=("ring",))
+    runs = table(RUNS, [changed(row) for row in found.results.runs.to_pylist()])
+    (instance,) = instances(replace(found, results=replace(found.results, runs=runs)))
+    marked = {row["method"] for row in instance.table if MARK in row["method"]}
+    assert marked == {f"dobga {MARK}"}
+    assert notes(instance)[1] == MARKED
+    assert notes(instance)[2:] == [f"dobga, T = {T}: There were 3 answers larger than declared." for T in (64, 256)]
+    (usual,) = instances(found)
+    assert [note for note in notes(usual) if MARK in note or "answers" in note] == []
+
+
+def test_a_sweep_measures_what_costs_nothing(tmp_path):
+    spec = parse(
+        'problems = { name = "top-b", agents = 3, dim = 5 }\nnetworks = "ring"\nhorizons = 64\nseeds = [0, 1]\n'
+        'algorithms = { name = "droculo", feedback = "bandit", theta = 0.5 }\n'
+    )
+    rows = sweep_of(spec, tmp_path, processes=1).results.runs.to_pylist()
+    problem, network, agent = build(spec.cells[0], spec.folder)
+    for row, seed in zip(rows, (0, 1), strict=True):
+        expected = measure.summary(problem, simulate(problem, agent, network, key=seed))
+        for name in SHARES:
+            assert row[name] == pytest.approx(getattr(expected, name), rel=1e-9)
+        assert row["warnings"] is None

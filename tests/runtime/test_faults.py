@@ -17,6 +17,8 @@ from tests.runtime.forked import Forked
 
 from droculo import Record, measure, networks, simulate
 from droculo.algorithms import DOBGA
+from droculo.engine.breaches import BREACHES
+from droculo.engine.costs import COUNTED
 from droculo.engine.fingerprint import fingerprint
 from droculo.experiments import load
 from droculo.experiments.cell import build
@@ -225,7 +227,8 @@ LAYOUT = Layout(agents=1, dim=2, exchanges=1, neighbours=2, dtype="float64")
 
 def entry(block):
     ones = np.full((1, 2), float(block))
-    return Entry(block, np.array([block]), ones[None], ones, np.full((5, 1), block), np.ones((1, 2), np.int8))
+    costs, first = np.full((len(COUNTED), 1), block), np.full((len(BREACHES), 1), block, np.int32)
+    return Entry(block, np.array([block]), ones[None], ones, costs, first, np.ones((1, 2), np.int8))
 
 
 def test_a_journal_that_was_cut_anywhere_keeps_what_is_whole(tmp_path):

@@ -11,7 +11,7 @@ import sys
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -123,7 +123,7 @@ def _rank(command: str, spec: Path, folder: Path) -> int:
         return 2
 
 
-def _wait_until_read(stream, *, at_most: float = 10.0) -> None:
+def _wait_until_read(stream: TextIO, *, at_most: float = 10.0) -> None:
     """Wait until the launcher has read what was written: it ends the job at an abort and drops what it has not read yet."""
     stream.flush()
     end = time.monotonic() + at_most

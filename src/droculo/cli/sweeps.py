@@ -163,9 +163,17 @@ def _processes(found: Sweep) -> list[str]:
     ]
 
 
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{share:.1%}"
+
+
 def _tables(found: Sweep) -> list[Any]:
     """The longest horizon of every problem and network."""
+    from rich.text import Text
+
+    from droculo.report.charts import notes
     from droculo.report.data import COLUMNS, RARE, instances
+    from droculo.report.summary import MARK
     from droculo.report.table import Table
 
     shown = ("regret", "certified", "exchanges", "bytes", "loo_calls", *RARE, "queries")
@@ -175,11 +183,18 @@ def _tables(found: Sweep) -> list[Any]:
         last = [(c, row) for c, row in zip(instance.curves, instance.table, strict=True) if c.horizon == T]
         columns = [name for name in shown if name not in RARE or any(row[name] for _, row in last)]
         rows = [
-            [c.label, None if row["share"] is None else f"{row['share']:.1%}", *(row[name] for name in columns)]
+            [c.label if c.learned else f"{c.label} {MARK}", *(_percent(row[name]) for name in ("share", "share_last"))]
+            + [row[name] for name in columns]
             for c, row in last
         ]
         where = f"{instance.problem} (case {instance.case}) on {instance.network}"
         about = f"{where}: N = {instance.agents}, d = {instance.dim}, T = {T}"
-        head = ["method", "of best", *(name if name in ("regret", "certified") else COLUMNS[name] for name in columns)]
+        head = [
+            "method",
+            "of best",
+            "last quarter",
+            *(name if name in ("regret", "certified") else COLUMNS[name] for name in columns),
+        ]
         made.append(Table(head, rows, about).terminal())
+        made += [Text(note) for note in notes(instance)]
     return made

@@ -14,6 +14,7 @@ from jax.experimental.layout import Layout, with_layout_constraint
 
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import Answers, Keys, OracleCalls, SlotPlay
+from droculo.engine.breaches import Breaches, Listening
 from droculo.engine.record import Record
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -104,6 +105,16 @@ class AgentPorts(eqx.Module):
         """Send `tree` to the neighbours and receive the weighted average."""
 
 
+class Heard(NamedTuple):
+    """What the answers of some slots came to."""
+
+    share: Any  # their part of the block's sum
+    breaches: Breaches
+
+    def plus(self, other: Heard) -> Heard:
+        return Heard(jax.tree.map(jnp.add, self.share, other.share), self.breaches | other.breaches)
+
+
 class AgentBlock(NamedTuple):
     """One block of one agent: its rounds from `first` on are a function of these values."""
 
@@ -120,33 +131,34 @@ class AgentBlock(NamedTuple):
     def algorithm(self) -> Algorithm:
         return self.ports.world.algorithm
 
-    def whole(self) -> tuple[Any, OracleCalls, Kept | None]:
-        """Play, exchange and update: the new state, its costs, and what is recorded."""
-        total, seen = self.play()
+    def whole(self) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
+        """Play, exchange and update: the new state, its costs, what the answers broke, and what is recorded."""
+        (total, breaches), seen = self.play()
         kept = self.keep(seen)
-        return *self.algorithm.update(self.ports, self.state, total, self.keys.fold_in(self.first)), kept
+        state, spent = self.algorithm.update(self.ports, self.state, total, self.keys.fold_in(self.first))
+        return state, spent, breaches, kept
 
-    def play(self) -> tuple[Any, list[SlotPlay] | None]:
-        """The sum of the shares of all slots. They are played side by side in chunks, so that memory does not grow with
+    def play(self) -> tuple[Heard, list[SlotPlay] | None]:
+        """What all slots came to, together. They are played side by side in chunks, so that memory does not grow with
         the block; if it is a single chunk, the plays are returned too."""
         shape, length = self.shape, self.algorithm.slot
         numbers = self.ports.world.agents.shape[0] * length * self.algorithm.domain.dim
         chunk = max(1, min(shape.slots, shape.at_once // numbers))
         whole, rest = divmod(shape.slots, chunk)
 
-        def add(c: Array, total: Any) -> Any:
-            return jax.tree.map(jnp.add, total, self._slots(self.first + c * chunk * length, chunk, length)[0])
+        def add(c: Array, total: Heard) -> Heard:
+            return total.plus(self._slots(self.first + c * chunk * length, chunk, length)[0])
 
         parts = []
         if whole:
-            share, played = self._slots(self.first, chunk, length)
-            parts.append((share if whole == 1 else jax.lax.fori_loop(1, whole, add, share), played))
+            heard, played = self._slots(self.first, chunk, length)
+            parts.append((heard if whole == 1 else jax.lax.fori_loop(1, whole, add, heard), played))
         if rest:
             parts.append(self._slots(self.first + whole * chunk * length, rest, length))
         if shape.short:
             parts.append(self._slots(self.first + shape.slots * length, 1, shape.short))
-        shares, seen = zip(*parts, strict=True)
-        return reduce(partial(jax.tree.map, jnp.add), shares), list(seen) if whole <= 1 else None
+        all_heard, seen = zip(*parts, strict=True)
+        return reduce(Heard.plus, all_heard), list(seen) if whole <= 1 else None
 
     def keep(self, seen: list[SlotPlay] | None) -> Kept | None:
         """The recorded rounds, and how many of their actions and queries lie outside of K. `seen`: what `play` returned."""
@@ -165,16 +177,19 @@ class AgentBlock(NamedTuple):
         decisions = algorithm.decision(self.state)
         return Kept(rounds, valid, actions, decisions, queries if record.queries else None, outside)
 
-    def _slot(self, start: Array, length: int) -> tuple[Any, SlotPlay]:
-        return self.algorithm.play(self.ports, self.state, self.algorithm.slot_at(start, length, self.keys))
+    def _slot(self, start: Array, length: int) -> tuple[Heard, SlotPlay]:
+        ports = Listening(self.ports, self.ports.world.problem)
+        share, played = self.algorithm.play(ports, self.state, self.algorithm.slot_at(start, length, self.keys))
+        return Heard(share, ports.breaches), played
 
-    def _slots(self, start: Array, number: int, length: int) -> tuple[Any, SlotPlay]:
-        """Equal slots side by side: the sum of their shares, and what was played."""
+    def _slots(self, start: Array, number: int, length: int) -> tuple[Heard, SlotPlay]:
+        """Equal slots side by side: what they came to, and what was played."""
         if number == 1:  # without a batch axis of length one, since one slot is the rule at theta = 1
-            share, played = self._slot(start, length)
-            return share, jax.tree.map(lambda leaf: leaf[None], played)
-        shares, played = jax.vmap(lambda q: self._slot(start + q * length, length))(jnp.arange(number))
-        return jax.tree.map(lambda leaf: _rows(leaf).sum(axis=0), shares), played
+            heard, played = self._slot(start, length)
+            return heard, jax.tree.map(lambda leaf: leaf[None], played)
+        heard, played = jax.vmap(lambda q: self._slot(start + q * length, length))(jnp.arange(number))
+        share = jax.tree.map(lambda leaf: _rows(leaf).sum(axis=0), heard.share)
+        return Heard(share, heard.breaches.over_slots()), played
 
     def _replayed(self) -> tuple[Array, ...]:
         """The rounds to keep, played again: a slot's plays are a function of state and key. Answers are unused, so XLA

@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import OracleCalls, message_bytes
+from droculo.engine.breaches import BREACHES, NEVER
 from droculo.plotting import tidy_frame
 
 if TYPE_CHECKING:
     import pandas
 
-#: what is counted block by block as a run goes: messages by the driver, the rest by the update of an algorithm
-COUNTED: dict[str, str] = {
+#: what is counted block by block as a run goes: messages and answers by the driver, the rest by the update of an algorithm
+SPENT: dict[str, str] = {
     "messages": "messages it sent, one for every neighbour reached",
     **{field.name: str(field.metadata["about"]) for field in fields(OracleCalls)},
 }
+#: the same, and the answers that broke what the problem declares
+COUNTED: dict[str, str] = {**SPENT, **BREACHES}
 #: all costs of an agent, and what each one is; those that are not counted follow from the schedule
 COSTS: dict[str, str] = {
     "exchanges": "times it talked to its neighbours",
@@ -60,17 +63,27 @@ class Ledger(_Counts):
     """What every agent spent: an array for each of `COSTS`, one entry per agent (for a batch of seeds, seeds come first).
 
     `ledger.loo_calls` is `ledger.counts["loo_calls"]`. `seconds` is the whole run's, compilation included: in the
-    simulator agents share one clock.
+    simulator agents share one clock. `first`: for each of `BREACHES`, in which round an agent was first given such an answer,
+    or -1.
     """
 
     counts: Mapping[str, NDArray[np.int64]]
     seconds: float
+    first: Mapping[str, NDArray[np.int64]]
 
     @classmethod
     def of(
-        cls, algorithm: Algorithm, counted: Mapping[str, NDArray], blocks: Any, asked: Any, dtype: Any, seconds: float
+        cls,
+        algorithm: Algorithm,
+        counted: Mapping[str, NDArray],
+        first: NDArray,
+        blocks: Any,
+        asked: Any,
+        dtype: Any,
+        seconds: float,
     ) -> Ledger:
-        """From what was counted, and from how many blocks were played and how many questions were asked."""
+        """From what was counted, the first breaches (..., kinds, agents), and from how many blocks were played and how many
+        questions were asked."""
         exact = blocks * algorithm.exchanges * np.ones_like(counted["messages"])
         queries = asked * np.ones_like(counted["messages"])
         known = {
@@ -80,7 +93,9 @@ class Ledger(_Counts):
             "gradient_queries": queries * (algorithm.feedback.order == 1),
             "value_queries": queries * (algorithm.feedback.order == 0),
         }
-        return cls({name: known[name] for name in COSTS}, seconds)
+        rounds = np.where(first == NEVER, -1, first).astype(np.int64)
+        when = {name: rounds[..., kind, :] for kind, name in enumerate(BREACHES)}
+        return cls({name: known[name] for name in COSTS}, seconds, when)
 
     def mean(self) -> dict[str, float]:
         """What the average agent spent."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from droculo.engine.breaches import sentences
 from droculo.engine.costs import CostCurve, Ledger
 from droculo.plotting import axes, band, tidy_frame
 
@@ -101,3 +102,8 @@ class Trajectory(History):
     states: Any  # of all agents, after the last block
     ledger: Ledger
     spending: CostCurve
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the answers of the problem broke of what it declares, in sentences; empty if nothing."""
+        return sentences(self.ledger.counts, self.ledger.first, self.agents)

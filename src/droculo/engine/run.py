@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,13 +16,14 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm
-from droculo.engine.block import World
+from droculo.algorithms.contract import SilentPorts
+from droculo.engine.block import RunKeys, World
+from droculo.engine.breaches import DeclarationWarning
 from droculo.engine.compiling import is_short
-from droculo.engine.record import Record
+from droculo.engine.record import Record, Trajectory
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
-from droculo.sets import Set
 from droculo.sets.membership import outside_of_a_sample
 
 #: recorded actions that are looked at after every piece of a run, where membership is a search with the linear oracle
@@ -41,6 +43,7 @@ class Run:
     record: Record
     identities: NDArray[np.int64]  # which function and random stream each node has
     kind: np.dtype
+    strict: bool  # True if an answer that breaks what the problem declares ends the run
 
     @classmethod
     def of(
@@ -54,6 +57,7 @@ class Run:
         record: Record | None = None,
         agents: ArrayLike | None = None,
         dtype: Any = np.float64,
+        strict: bool = False,
     ) -> Run:
         """Check the arguments of a driver, as far as that is possible without running anything."""
         check_types(problem, algorithm, network, record)
@@ -61,7 +65,7 @@ class Run:
         keys, batched = as_keys(key)
         identities, kind = as_identities(agents, network.n_agents), np.dtype(dtype)
         check(problem, algorithm, network, identities, kind)
-        return cls(problem, algorithm, network, keys, batched, rounds, record or Record(), identities, kind)
+        return cls(problem, algorithm, network, keys, batched, rounds, record or Record(), identities, kind, strict)
 
     def precision(self) -> AbstractContextManager[Any]:
         """Within it JAX computes in the precision of the run."""
@@ -185,12 +189,13 @@ def _answer(problem: Problem, agent: Array, t: Array, x: Array, order: int) -> A
     return problem.answer(agent, t, x, order, jax.random.key(0))
 
 
-def check_inside(domain: Set, outside: Array, recorded: Sequence[NDArray], start: int, rounds: int) -> None:
+def check_inside(run: Run, outside: Array | NDArray, recorded: Sequence[NDArray], start: int, rounds: int) -> None:
     """An action or a query outside of K is an error, never silent. `outside`: how many compiled code found; where membership
-    is a search, a few of the `recorded` actions and queries are looked at here."""
-    number = int(np.sum(np.asarray(outside)))
-    if not domain.has_fast_contains:
-        number = sum(outside_of_a_sample(domain, points, LOOKS_A_PIECE, seed=start) for points in recorded)
+    is a search, or nothing is recorded, the `recorded` actions and queries are looked at here: a few, or all if `strict`."""
+    domain, number = run.algorithm.domain, int(np.sum(np.asarray(outside)))
+    if not (domain.has_fast_contains and run.record.every):
+        looks = [max(1, points.size // domain.dim) if run.strict else LOOKS_A_PIECE for points in recorded]
+        number = sum(outside_of_a_sample(domain, *each, seed=start) for each in zip(recorded, looks, strict=True))
     if number:
         raise ValueError(
             f"{number} of the recorded actions and queries between rounds {start} and {start + rounds - 1} lie outside "
@@ -199,11 +204,41 @@ def check_inside(domain: Set, outside: Array, recorded: Sequence[NDArray], start
         )
 
 
-def check_finite(states: Any, start: int, rounds: int) -> None:
-    """A step that left the floating-point numbers is an error, never silent."""
+def played_next(run: Run, states: Any, start: int) -> list[NDArray]:
+    """Actions and queries of two agents in the states (agents, ...) that they are in, for runs that record nothing."""
+    few = jax.tree.map(lambda leaf: leaf[:LOOKS_A_PIECE], states)
+    return [np.asarray(points) for points in _plays(run.algorithm, few, jnp.asarray(start), RunKeys.of(run.keys[0]))]
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _plays(algorithm: Algorithm, states: Any, start: Array, keys: RunKeys) -> tuple[Array, Array]:
+    def one(agent: Array, state: Any) -> tuple[Array, Array]:
+        slot = algorithm.slot_at(start, algorithm.slot, keys.of_agent(agent))
+        played = algorithm.play(SilentPorts(), state, slot)[1]
+        return played.actions, played.points
+
+    return jax.vmap(one)(jnp.arange(jax.tree.leaves(states)[0].shape[0]), states)
+
+
+def warned(run: Trajectory) -> Trajectory:
+    """The run, after a Python warning for each sentence of `run.warnings`."""
+    for sentence in run.warnings:
+        warnings.warn(sentence, DeclarationWarning, stacklevel=3)
+    return run
+
+
+def check_answered(said: Sequence[str]) -> None:
+    """Stop a strict run. `said`: what the answers broke."""
+    if said:
+        raise ValueError(f"{' '.join(said)} (This run is strict; without strict=True it is a warning.)")
+
+
+def check_finite(states: Any, start: int, rounds: int, said: Sequence[str] = ()) -> None:
+    """A step that left the floating-point numbers is an error, never silent. `said`: what the answers broke."""
     leaves = [leaf for leaf in jax.tree.leaves(states) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     if not all(np.all(np.isfinite(np.asarray(leaf))) for leaf in leaves):
         raise FloatingPointError(
             f"an agent's state stopped being finite between rounds {start} and {start + rounds - 1}: the problem answered "
             "with NaN or infinity there, or the step size is not finite. Pieces saved by a checkpoint before that are intact."
+            + "".join(f" {sentence}" for sentence in said)
         )

@@ -13,8 +13,9 @@ from droculo.algorithms import Algorithm
 from droculo.engine import Trajectory
 from droculo.engine.costs import COUNTED
 from droculo.experiments.cell import Cell, Choice, problem_of
-from droculo.experiments.rows import Row
+from droculo.experiments.rows import SHARES, Row
 from droculo.measure import Sample, best_fixed_point, certificate, regret, rewards
+from droculo.measure._summary import best_rewards, shares, without_learning
 from droculo.measure.network import consensus_gaps
 from droculo.measure.sampling import MOST_EVALUATIONS
 from droculo.problems import Comparator, Problem
@@ -40,6 +41,7 @@ class Measured(NamedTuple):
     gap: Numbers  # distance of an agent's decision to the mean decision
     mean_gap: Numbers  # (seeds,): the largest distance, averaged over rounds
     best: Comparator | None
+    shares: dict[str, Numbers]  # of the best fixed point, by column, (seeds,); empty where there is none
     drawn: bool  # True if the measures of single agents are kept
 
     def _at(self, name: str, place: int, k: int, of: Any = np.mean) -> float | None:
@@ -59,6 +61,7 @@ class Measured(NamedTuple):
             "best": None if best is None else best.total,
             "best_kind": None if best is None else best.kind,
             "best_gap": best.gap if best is not None and np.isfinite(best.gap) else None,
+            **{name: float(self.shares[name][place]) if self.shares else None for name in SHARES},
             "sampled": self.error is not None,
         }
 
@@ -99,14 +102,26 @@ def measured(cell: Cell, problem: Problem, run: Trajectory, folder: Path, sample
             earned, certified, error = found.rewards[:, None], found.bound[:, None], np.atleast_2d(found.error)
         if best is not None:
             lost = regret(problem, run, sample=sample, comparator=given).total[:, None]
-        return Measured(np.array([T]), earned, lost, certified, error, gaps[:, -1:], apart, best, False)
+        return Measured(np.array([T]), earned, lost, certified, error, gaps[:, -1:], apart, best, {}, False)
     times = np.unique(np.geomspace(1, T, cell.points).round().astype(np.int64))
-    earned = np.cumsum(rewards(problem, run), axis=1)[:, times - 1]
+    in_round = rewards(problem, run)
+    earned = np.cumsum(in_round, axis=1)[:, times - 1]
+    worth = {} if best is None else _shares(problem, run, in_round.mean(axis=-1), best)
     if best is not None:
         lost = regret(problem, run, at=times.tolist(), comparator=given).curve
     if problem.differentiable:
         certified = certificate(problem, run, nodes=NODES, at=times.tolist()).curve
-    return Measured(times, earned, lost, certified, None, gaps[:, times - 1], apart, best, N <= MOST_DRAWN)
+    return Measured(times, earned, lost, certified, None, gaps[:, times - 1], apart, best, worth, N <= MOST_DRAWN)
+
+
+def _shares(problem: Problem, run: Trajectory, earned: Numbers, best: Comparator) -> dict[str, Numbers]:
+    """The columns `SHARES` from what the average agent earned in every round, (seeds, T)."""
+    known = best_rewards(problem, run, best)
+    if known.sum() <= 0 or shares(known, known)[1] <= 0:
+        return {}
+    idle, lucky = (np.broadcast_to(each, earned.shape) for each in without_learning(problem, run))
+    found = [share for each in (earned, idle, lucky) for share in shares(each, known)]
+    return dict(zip(SHARES, found, strict=True))
 
 
 @lru_cache(maxsize=8)

@@ -16,6 +16,15 @@ class Rows(NamedTuple):
     points: list[Row]  # one for each seed and recorded time
 
 
+#: shares of the reward of the best fixed point, over all rounds and over the last quarter of them: column -> meaning
+SHARES = {
+    "share": "reward over that of the best fixed point, over all rounds; null where no best fixed point is known",
+    "share_last": "the same over the last quarter of the rounds",
+    "still": "what staying at the first decision earns, over all rounds, as such a share",
+    "still_last": "the same over the last quarter of the rounds",
+    "luck": "what a random vertex of the set earns, over all rounds, as such a share: the mean over 32 of them",
+    "luck_last": "the same over the last quarter of the rounds",
+}
 #: column -> (type, meaning). Costs are those of the average agent.
 RUNS: dict[str, tuple[str, str]] = {
     "run": ("string", "the name of the cell's files: a digest of spec, version and code; its seeds share it"),
@@ -49,6 +58,8 @@ RUNS: dict[str, tuple[str, str]] = {
     "best": ("float64", "the reward of the best fixed point over T rounds"),
     "best_kind": ("string", "exact, certified (proven to within one percent), given by the user, or found"),
     "best_gap": ("float64", "a proven bound on how much larger the optimum may be; null where none is known"),
+    **{name: ("float64", about) for name, about in SHARES.items()},
+    "warnings": ("string", "what answers broke of what the problem declares, in the runs of all seeds, one sentence a line; null if nothing"),
     "driver": ("string", "simulator, mpi or zenoh"),
     "processes": ("int64", "that shared the agents; null in the simulator"),
     "missed_rounds": ("int64", "of all agents together, in which a dead agent did not play; null in the simulator"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ import numpy as np
 
 from droculo.algorithms import Algorithm, Droculo
 from droculo.engine import Trajectory
+from droculo.engine.breaches import BREACHES, DeclarationWarning
 from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
 from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.engine.results_version import RESULTS_VERSION
@@ -78,7 +80,11 @@ def stacked(runs: Sequence[Trajectory]) -> Trajectory:
     costs = {name: np.stack([bill.counts[name] for bill in bills]) for name in COSTS}
     curves = {name: np.stack([run.spending.counts[name] for run in runs]) for name in COUNTED}
     actions, decisions = (np.stack([getattr(run, name) for run in runs]) for name in ("actions", "decisions"))
-    ledger, spending = Ledger(costs, sum(bill.seconds for bill in bills)), CostCurve(runs[0].spending.rounds, curves)
+    first = {name: np.stack([bill.first[name] for bill in bills]) for name in BREACHES}
+    ledger, spending = (
+        Ledger(costs, sum(bill.seconds for bill in bills), first),
+        CostCurve(runs[0].spending.rounds, curves),
+    )
     return replace(runs[0], actions=actions, decisions=decisions, states=None, ledger=ledger, spending=spending)
 
 
@@ -92,14 +98,18 @@ def play_cell(cell: Cell, folder: Path, driver: Driver | None = None) -> CellRun
     began = time.perf_counter()
     problem, network, algorithm = build(cell, folder)
     driver = driver or (timed if cell.timed else simulated)
-    return CellRun(cell, folder, problem, network, algorithm, driver(problem, algorithm, network, cell.seeds), began)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeclarationWarning)  # they are a column of the rows
+        played = driver(problem, algorithm, network, cell.seeds)
+    return CellRun(cell, folder, problem, network, algorithm, played, began)
 
 
 def rows_of(found: CellRun, sample: Sample | None = None) -> Rows:
     """Measure a cell that was played; on a sample, its end alone."""
     cell, run = found.cell, found.played.run
     values = measured(cell, found.problem, run, found.folder, sample)
-    common = {"run": cell.key(found.folder), **_about(found), **_provenance(cell)}
+    said = "\n".join(run.warnings) or None
+    common = {"run": cell.key(found.folder), **_about(found), "warnings": said, **_provenance(cell)}
     rows, points = [], []
     for place, (seed, about) in enumerate(zip(cell.seeds, found.played.about, strict=True)):
         costs = {name: float(np.mean(run.ledger.counts[name][place])) for name in COSTS}

@@ -50,6 +50,7 @@ class MonotoneGeneral(_AtTheAction):
     beta: Vector
     case: ClassVar[str] = "A1"
     up_concave: ClassVar[bool] = True
+    monotone: ClassVar[bool] = True
 
     def __init__(self, gamma: float = 1.0, curvature: float = 1.0):
         _check_gamma(gamma)
@@ -73,6 +74,7 @@ class MonotoneOrigin(Linearization):
     least_element: Vector | None
     case: ClassVar[str] = "A2"
     up_concave: ClassVar[bool] = True
+    monotone: ClassVar[bool] = True
 
     def __init__(self, gamma: float = 1.0):
         _check_gamma(gamma)

@@ -79,22 +79,33 @@ def summary(problem: Problem, plays: History, *, comparator: Comparator | None =
 
     Every round must have been recorded. The best fixed point is chosen as in `share`.
     """
-    first, known = _first(problem, plays, END), comparator or best_fixed_point(problem, plays.horizon, plays.agents)
+    _first(problem, plays, END)
+    known = comparator or best_fixed_point(problem, plays.horizon, plays.agents)
     best = _best_rewards(problem, plays, known)
+    agents = np.mean(rewards(problem, plays), axis=-1).reshape(-1, plays.horizon).mean(axis=0)
+    idle, lucky = without_learning(problem, plays, seed)
+    (share, share_last), (still, still_last), (luck, luck_last) = (
+        (float(whole), float(end)) for whole, end in (shares(earned, best) for earned in (agents, idle, lucky))
+    )
+    return Summary(share, share_last, still, still_last, luck, luck_last, known.kind)
+
+
+def shares(earned: Numbers, best: Numbers) -> tuple[Numbers, Numbers]:
+    """What was earned, (..., rounds), as a share of what the best fixed point earned: over all rounds, and over the last quarter."""
+    first = _place(len(best), END)
+    whole, end = (earned[..., k:].sum(axis=-1) / best[k:].sum() for k in (0, first))
+    return whole, end
+
+
+def without_learning(problem: Problem, plays: History, seed: int = 0) -> tuple[Numbers, Numbers]:
+    """What is earned in every round by staying at the first decision, and by a random vertex: the mean over `VERTICES`."""
     linearization = problem.linearization.for_set(problem.set)
     with double():
         first_decision = plays.decisions[..., 0, 0, :].reshape(-1, problem.set.dim)[0]
         start = np.asarray(linearization.action(jnp.asarray(first_decision, jnp.float64)))
         ways = np.random.default_rng(seed).standard_normal((VERTICES, problem.set.dim))
         vertices = np.asarray(jax.lax.map(problem.set.argmax, jnp.asarray(ways)))
-    agents = np.mean(rewards(problem, plays), axis=-1).reshape(-1, plays.horizon).mean(axis=0)
-    still = fixed_rewards(problem, plays, start)
-    luck = np.mean([fixed_rewards(problem, plays, vertex) for vertex in vertices], axis=0)
-
-    def shares(earned: Numbers) -> tuple[float, float]:
-        return float(earned.sum() / best.sum()), float(earned[first:].sum() / best[first:].sum())
-
-    return Summary(*shares(agents), *shares(still), *shares(luck), known.kind)
+    return fixed_rewards(problem, plays, start), np.mean([fixed_rewards(problem, plays, v) for v in vertices], axis=0)
 
 
 def _first(problem: Problem, plays: History, last: float) -> int:
@@ -107,14 +118,23 @@ def _first(problem: Problem, plays: History, last: float) -> int:
             "record=Record(every=1)."
         )
     check_inside(problem, plays)
-    return plays.horizon - max(1, round(last * plays.horizon))
+    return _place(plays.horizon, last)
 
 
-def _best_rewards(problem: Problem, plays: History, best: Comparator) -> Numbers:
+def _place(horizon: int, last: float) -> int:
+    return horizon - max(1, round(last * horizon))
+
+
+def best_rewards(problem: Problem, plays: History, best: Comparator) -> Numbers:
     """What the best fixed point earns in every round."""
     given = np.any(np.isnan(best.point))  # its reward is given, not where it is
     mean = np.full(plays.horizon, best.total / plays.horizon)
-    earned = mean if given else fixed_rewards(problem, plays, best.point)
+    return mean if given else fixed_rewards(problem, plays, best.point)
+
+
+def _best_rewards(problem: Problem, plays: History, best: Comparator) -> Numbers:
+    """The same, if a share of it means something."""
+    earned = best_rewards(problem, plays, best)
     if earned.sum() <= 0:
         raise ValueError(
             f"the best fixed point earns {earned.sum():g}, and a share of that means nothing. Add a constant to f, or use "

@@ -14,6 +14,7 @@ from droculo.experiments import Sweep
 from droculo.experiments.catalogue import fraction
 from droculo.report.data import COLUMNS, COSTS, QUANTITIES, RARE, Curve, Instance, Numbers, groups, instances
 from droculo.report.figure import DASHES, LIGHT, MARKS, Figure, Network, Panel, Series, dash
+from droculo.report.summary import MARKED
 from droculo.report.table import Table, number
 
 
@@ -174,8 +175,8 @@ def write_exports(sweep: Sweep, out: Path) -> list[Path]:
     tables = [totals(instance) for instance in found]
     every = [[each.problem, each.network, *(row[name] for name in COLUMNS)] for each in found for row in each.table]
     written = [
-        _write(out / "table.md", _all(tables, Table.markdown, "## {}\n\n{}\n")),
-        _write(out / "table.tex", "% \\usepackage{booktabs}\n" + _all(tables, Table.latex, "% {}\n{}\n")),
+        _write(out / "table.md", "\n".join(map(_markdown, found))),
+        _write(out / "table.tex", "\n".join(["% \\usepackage{booktabs}", *map(_latex, tables)])),
         _write(out / "table.csv", Table(["problem", "network", *COLUMNS], every).csv()),
     ]
     ordered = groups(found)
@@ -190,11 +191,13 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _all(tables: Sequence[Table], form: Callable[[Table], str], each: str) -> str:
-    """One table after another, with headings if there are several."""
-    if len(tables) == 1:
-        return f"{form(tables[0])}\n"
-    return "\n".join(each.format(table.title, form(table)) for table in tables)
+def _markdown(instance: Instance) -> str:
+    table = totals(instance)
+    return "\n\n".join([f"## {table.title}", table.markdown(), *notes(instance)]) + "\n"
+
+
+def _latex(table: Table) -> str:
+    return f"% {table.title}\n{table.latex()}\n"
 
 
 def _slug(text: str) -> str:
@@ -220,6 +223,12 @@ def totals(instance: Instance) -> Table:
         cells.insert(at, None if low is None else f"{number(low)} to {number(high)}")
         rows.append(cells)
     return Table(head, rows, instance.title, words=2)
+
+
+def notes(instance: Instance) -> list[str]:
+    """What has to be said under the totals."""
+    marked = [MARKED] if not all(curve.learned for curve in instance.curves) else []
+    return [note for note in (instance.baselines, *marked, *instance.warnings) if note]
 
 
 def _figures(instance: Instance, folder: Path, prefix: str, ordered: Sequence[str]) -> list[Path]:

@@ -12,7 +12,7 @@ from droculo.engine.costs import LABELS
 from droculo.experiments import Sweep
 from droculo.report.figure import COLOURS, Figure, Panel, Series
 from droculo.report.page import Page, Part, Picture, made_by
-from droculo.report.summary import WORTH, Row, RunRows, method, worth
+from droculo.report.summary import MARKED, WORTH, Row, RunRows, learned, marked, method, without_learning, worth
 from droculo.report.table import Table, number
 
 #: the costs that regret is drawn against
@@ -46,7 +46,7 @@ def write_compare(sweep: Sweep, out: Path, command: str) -> str:
     found = [_Method(method(runs[0]), runs, points[runs[0]["run"]]) for runs in groups]
     regrets = Figure(_panels(found, "regret", "alpha-regret a round"), "alpha-regret a round", one_legend=True)
     rewards = Figure(_panels(found, "reward", "reward a round"), "Reward a round", one_legend=True)
-    head = ["method", "certified regret a round", "alpha-regret a round", "reward over the best", *WORTH, "seconds"]
+    head = ["method", *WORTH, "seconds"]
     about, reasons = rows.all[0], [f"- {reason}" for _, reason in sweep.spec.left_out]
     parts: list[Part] = [
         made_by(command, rows.all),
@@ -55,7 +55,9 @@ def write_compare(sweep: Sweep, out: Path, command: str) -> str:
         f"mixing rate {about['mixing_rate']:.3g}. All methods meet the same adversary and have the same seeds "
         f"({', '.join(str(row['seed']) for row in found[0].runs)}). The best fixed point earns "
         f"{number(about['best'] / about['horizon'])} a round.",
-        Table(head, [[m.name, *worth(m.runs), m.seconds] for m in found]).without_empty(),
+        without_learning(rows.all),
+        Table(head, [[marked(m.name, m.runs), *worth(m.runs), m.seconds] for m in found]).without_empty(),
+        "" if all(learned(m.runs) for m in found) else MARKED,
         "Means over agents and seeds. The certified regret is an upper bound on alpha-regret that needs no optimum; a negative "
         "alpha-regret means more than alpha times the best. Exchanges, bytes, calls and queries are those of an agent, over all "
         "rounds; seconds are those of the whole run, all agents in one process with every round recorded, after a first run "

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from droculo.engine.costs import COUNTED, LABELS
+from droculo.engine.costs import LABELS, SPENT
 from droculo.experiments import Sweep
 from droculo.experiments.catalogue import fraction
 from droculo.later import networkx as nx
-from droculo.report.summary import Row, growth
+from droculo.report.summary import MARK, Row, growth, learned, mean, without_learning
 
 Numbers = NDArray[np.float64]
 
@@ -26,14 +26,14 @@ QUANTITIES = {
     "consensus_gap": ("consensus gap", "The largest distance of an agent's decision to the mean of all decisions; lower is closer to agreement."),
 }  # fmt: skip
 #: what a curve can be drawn against: the costs of the average agent
-COSTS = {"round": "rounds", **{name: LABELS[name] for name in ("exchanges", "bytes", *COUNTED)}, "queries": "queries"}
+COSTS = {"round": "rounds", **{name: LABELS[name] for name in ("exchanges", "bytes", *SPENT)}, "queries": "queries"}
 #: costs that few methods have: a column of a table without any is left out
-RARE = tuple(name for name in COUNTED if name not in ("messages", "loo_calls"))
+RARE = tuple(name for name in SPENT if name not in ("messages", "loo_calls"))
 #: what the tables show, column by column; regrets are per round
 COLUMNS = {
     "method": "method", "feedback": "feedback", "theta": "theta", "horizon": "T", "certified": "certified regret a round",
     "certified_low": "lowest seed", "certified_high": "highest seed", "regret": "alpha-regret a round",
-    "share": "share of the best", **{name: label for name, label in COSTS.items() if name not in ("round", "messages")},
+    "share": "share of the best", "share_last": "in the last quarter", **{name: label for name, label in COSTS.items() if name not in ("round", "messages")},
 }  # fmt: skip
 #: methods that are shown unless more are asked for
 MOST_SHOWN = 10
@@ -63,6 +63,9 @@ class Curve:
     sampled: bool
     costs: dict[str, list[float]]  # by the names of COSTS
     quantities: dict[str, Band]  # by the names of QUANTITIES
+    warnings: list[str]
+    share_last: float | None  # of the best fixed point's reward, in the last quarter
+    learned: bool  # False if standing still earns as much in the last quarter
     agents: dict[str, list[list[float]]] | None  # regret, certified, gap: (times, agents), means over seeds
 
     def known(self, name: str) -> bool:
@@ -103,6 +106,8 @@ class Instance:
     places: list[tuple[float, float]] | None  # where the agents are drawn, within the unit square
     shown: list[str]  # labels of the methods to show first
     table: list[Row]  # by the names of COLUMNS
+    baselines: str  # what is earned without learning, in a sentence
+    warnings: list[str]  # what answers broke of what the problem declares, by method
 
     @property
     def title(self) -> str:
@@ -141,6 +146,8 @@ def _instance(runs: Sequence[list[Row]], points: dict[tuple[str, int], list[Row]
         places=None if pairs is None else _places(first["agents"], pairs),
         shown=_shown(curves),
         table=[_totals(curve) for curve in curves],
+        baselines=without_learning([row for row in rows if row["horizon"] == max(r["horizon"] for r in rows)]),
+        warnings=[f"{curve.name}, T = {curve.horizon}: {said}" for curve in curves for said in curve.warnings],
     )
 
 
@@ -178,8 +185,8 @@ def _totals(curve: Curve) -> Row:
         return None if value is None else value / curve.horizon
 
     found: Row = {
-        "method": curve.method, "feedback": curve.feedback, "theta": curve.theta, "horizon": curve.horizon,
-        "regret": per_round(ends["regret"][0]), "share": ends["share"][0],
+        "method": curve.method if curve.learned else f"{curve.method} {MARK}", "feedback": curve.feedback, "theta": curve.theta, "horizon": curve.horizon,
+        "regret": per_round(ends["regret"][0]), "share": ends["share"][0], "share_last": curve.share_last,
         **dict(zip(("certified", "certified_low", "certified_high"), map(per_round, ends["certified"]), strict=True)),
         **{name: values[-1] for name, values in curve.costs.items()},
     }  # fmt: skip
@@ -195,11 +202,11 @@ def _curve(seeds: list[Row], points: list[list[Row]]) -> Curve:
     def column(name: str) -> list[list[Any]]:
         return [[point[name] for point in one] for one in points]
 
-    def mean(column: list[list[Any]]) -> Any:
+    def over_seeds(column: list[list[Any]]) -> Any:
         return np.mean(np.array(column, np.float64), axis=0).tolist()
 
     each = {name: column(f"agent_{name}") for name in ("regret", "certified", "gap")}
-    kept = {name: mean(values) for name, values in each.items() if all(None not in one for one in values)}
+    kept = {name: over_seeds(values) for name, values in each.items() if all(None not in one for one in values)}
     name, method, group = _names(first)
     return Curve(
         **{name: first[name] for name in ("label", "feedback", "theta", "horizon", "sampled")},
@@ -207,8 +214,11 @@ def _curve(seeds: list[Row], points: list[list[Row]]) -> Curve:
         method=method,
         group=group,
         seeds=len(seeds),
-        costs={name: mean(column(name)) for name in COSTS},
+        costs={name: over_seeds(column(name)) for name in COSTS},
         quantities={name: _band(column(name)) for name in QUANTITIES},
+        share_last=mean(seeds, "share_last"),
+        learned=learned(seeds),
+        warnings=(first["warnings"] or "").splitlines(),
         agents=kept or None,
     )
 

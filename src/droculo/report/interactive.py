@@ -17,7 +17,7 @@ from typing import Any
 from droculo.expect import extra
 from droculo.experiments import Cell, Sweep
 from droculo.experiments.store import write_whole
-from droculo.report.charts import CHARTS, totals
+from droculo.report.charts import CHARTS, notes, totals
 from droculo.report.data import COLUMNS, COSTS, QUANTITIES, RARE, groups, instances
 from droculo.report.figure import DARK, DASHES, LIGHT, MARKS
 
@@ -55,7 +55,9 @@ def page_data(sweep: Sweep) -> dict[str, Any]:
         "columns": COLUMNS,
         "rare": RARE,
         "groups": groups(found),
-        "instances": [asdict(instance) | copy for instance, copy in zip(found, copies, strict=True)],
+        "instances": [
+            asdict(instance) | {"notes": notes(instance)} | copy for instance, copy in zip(found, copies, strict=True)
+        ],
         "left_out": [{"label": label(cell), "reason": reason} for cell, reason in spec.left_out],
         "failures": [{"label": f"{cell.label}, T = {cell.horizon}", "reason": why} for cell, why in sweep.failures],
         "missing": [f"{cell.label}, T = {cell.horizon}" for cell in sweep.missing],

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from droculo.engine.costs import COUNTED, LABELS
+from droculo.engine.costs import LABELS, SPENT
 from droculo.experiments import Cell, Sweep
 from droculo.experiments.catalogue import title
 from droculo.measure import Rate, fit_exponent
@@ -46,19 +46,57 @@ def mean(rows: Sequence[Row], column: str) -> float | None:
     return None if any(value is None for value in values) else float(np.mean(values))
 
 
-_COUNTED = [name for name in COUNTED if name != "messages"]
-#: the costs in `worth`
-WORTH = ("exchanges", "bytes", *(LABELS[name] for name in _COUNTED), "queries")
+_COUNTED = [name for name in SPENT if name != "messages"]
+_SPENT_ON = ("exchanges", "bytes", *(LABELS[name] for name in _COUNTED), "queries")
+
+#: after the name of a method that does not beat standing still, and what it means
+MARK = "\N{DAGGER}"
+MARKED = f"{MARK} In the last quarter this method does not beat standing still."
+#: the head of the columns that `worth` returns
+WORTH = ("certified regret a round", "alpha-regret a round", "share of the best", "in the last quarter", *_SPENT_ON)
 
 
 def worth(rows: Sequence[Row]) -> list[float | None]:
-    """Certified regret and alpha-regret a round, the reward over the best, and costs: means over runs of one horizon."""
+    """Certified regret and alpha-regret a round, the shares of the best fixed point's reward, and costs: means over runs of
+    one horizon."""
     T = rows[0]["horizon"]
     regrets = [None if value is None else value / T for value in (mean(rows, "certified"), mean(rows, "regret"))]
-    ratio = float(np.mean([row["reward"] / row["best"] for row in rows]))
     counted = [mean(rows, name) or None for name in _COUNTED]
     asked = float(np.mean([queries(row) for row in rows]))
-    return [*regrets, ratio, mean(rows, "exchanges"), mean(rows, "bytes"), *counted, asked]
+    shares = [mean(rows, name) for name in ("share", "share_last")]
+    return [*regrets, *shares, mean(rows, "exchanges"), mean(rows, "bytes"), *counted, asked]
+
+
+def learned(rows: Sequence[Row]) -> bool:
+    """False if standing still at the start earns at least as much in the last quarter, in the mean over these rows."""
+    agents, still = mean(rows, "share_last"), mean(rows, "still_last")
+    return agents is None or still is None or agents > still
+
+
+def marked(name: str, rows: Sequence[Row]) -> str:
+    """The name of a method, with a mark if it does not beat standing still."""
+    return name if learned(rows) else f"{name} {MARK}"
+
+
+def without_learning(rows: Sequence[Row]) -> str:
+    """What is earned without learning, on one problem and at one horizon, in a sentence; empty where it is not known."""
+
+    def said(column: str) -> str:
+        known = {f"{row[column]:.1%}" for row in rows if row[column] is not None}
+        return " to ".join(sorted({min(known, key=_percent), max(known, key=_percent)}, key=_percent)) if known else ""
+
+    shares = [said(column) for column in ("still", "still_last", "luck", "luck_last")]
+    if not all(shares):
+        return ""
+    still, still_last, luck, luck_last = shares
+    return (
+        f"Without learning: standing still at the start earns {still} of the best fixed point ({still_last} in the last "
+        f"quarter), a constant chosen by luck, the mean over random vertices, {luck} ({luck_last})."
+    )
+
+
+def _percent(text: str) -> float:
+    return float(text.rstrip("%"))
 
 
 def by_seed(rows: Sequence[Row], column: str) -> tuple[list[int], np.ndarray]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import Answers, Keys, SilentPorts, SlotPlay, message_bytes
 from droculo.engine.block import RunKeys, World
+from droculo.engine.breaches import BREACHES, NEVER, Breaches
 from droculo.engine.compiling import program
 from droculo.engine.fingerprint import behaviour_of_algorithm, fingerprint
 from droculo.engine.run import as_keys, cast
@@ -30,8 +31,9 @@ from droculo.runtime.partitions import Partition, assign_agents, partition
 from droculo.runtime.transports.base import Transport
 
 Vector = NDArray[np.float64]
-#: only you know the problem
+#: only you know the problem, and so what its answers may be
 _UNKNOWN: Any = None
+_NO_BREACHES = Breaches(np.zeros((1, len(BREACHES)), np.int32), np.full((1, len(BREACHES)), NEVER, np.int32))
 
 
 class Query(NamedTuple):
@@ -226,7 +228,7 @@ class Agent:
         leaves = self._exchange.finish(state)
         self.state, self._total, self._actions = state, None, []
         rounds = np.arange(self.round - len(actions), self.round)
-        self._exchange.keep(leaves, block, rounds, actions[:, None], decision[None], spent)
+        self._exchange.keep(leaves, block, rounds, actions[:, None], decision[None], spent, _NO_BREACHES)
 
 
 class _Asked(NamedTuple):

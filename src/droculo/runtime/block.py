@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import OracleCalls
 from droculo.engine.block import AgentBlock, AgentPorts, Kept, RunKeys, Shape, World
+from droculo.engine.breaches import Breaches
 from droculo.engine.compiling import supported_options
 from droculo.networks.links import Links, at
 from droculo.runtime.exchange import NOT_FINITE, NeighbourExchange, exchange_of
@@ -132,7 +133,7 @@ class CompiledBlock:
         self.small = _Same(small)
         self.quick = quick
 
-    def __call__(self, shape: Shape, states: Any, first: int) -> tuple[Any, Any, Kept | None]:
+    def __call__(self, shape: Shape, states: Any, first: int) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
         return _compiled(self.small, shape, self.quick)(self.large, self.moving, states, np.int64(first))
 
 
@@ -156,12 +157,12 @@ class _Same:
 def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
     """One program for all seeds of a cell."""
 
-    def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, Any, Kept | None]:
+    def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
         world, links = eqx.combine(large, small.tree)
         links = eqx.tree_at(lambda links: links.handle, links, moving[0], is_leaf=lambda leaf: leaf is None)
         keys, length = RunKeys.of(moving[1]), world.algorithm.block * world.algorithm.slot
 
-        def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Kept | None]:
+        def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
             ports = ProcessPorts(world, keys, agent, first // length, links)
             return AgentBlock(ports, shape, state, first).whole()
 

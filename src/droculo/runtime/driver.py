@@ -37,9 +37,10 @@ from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import message_bytes, message_size
 from droculo.engine import Record
 from droculo.engine.block import Shape, begin
+from droculo.engine.breaches import BREACHES, Breaches, sentences
 from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
 from droculo.engine.plan import shapes_of_blocks
-from droculo.engine.run import Run, check_finite, check_inside
+from droculo.engine.run import Run, check_answered, check_finite, check_inside, played_next
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
@@ -77,15 +78,17 @@ def run_process(
     quick: bool | None = None,
     pace: float = 0.0,
     progress: Callable[[int, int], None] | None = None,
+    strict: bool = False,
 ) -> ProcessRun:
     """Play the agents of `partition` in the run that `simulate` with the same arguments plays as a whole.
 
     All processes of a run are given the same problem, algorithm, network and key; a process evaluates the functions of its
     own agents only. It compiles, meets its neighbours, and plays. With a `folder` it writes every block as it goes, and
     continues from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the
-    number of rounds played, and of all rounds.
+    number of rounds played, and of all rounds. `strict`: as in `simulate`.
     """
-    run = Run.of(problem, algorithm, network, key=key, rounds=rounds, record=record, agents=agents, dtype=dtype)
+    options: dict[str, Any] = {"rounds": rounds, "record": record, "agents": agents, "dtype": dtype, "strict": strict}
+    run = Run.of(problem, algorithm, network, key=key, **options)
     _check(run, partition, transport)
     began = time.perf_counter()
     with run.precision():
@@ -121,20 +124,31 @@ def _play(
     length = run.algorithm.block * run.algorithm.slot
     first, last = number * length, min((number + 1) * length, run.rounds)
     exchange.reset()
-    states, spent, kept = block(shape, states, first)
+    states, spent, breaches, kept = block(shape, states, first)
     leaves = exchange.finish(states)
-    check_finite(leaves, first, last - first)
+    _check_answers(run, exchange.partition, leaves, breaches, first, last)
+    often = run.strict or number % max(1, run.rounds // length // 20) == 0  # as often as in the simulator
     if kept is None:
+        check_inside(run, np.zeros(0), played_next(run, states, first) if often else [], first, last - first)
         nothing = np.zeros((0, len(exchange.partition.agents), run.algorithm.domain.dim), run.kind)
-        exchange.keep(leaves, number, np.zeros(0), nothing, np.zeros(nothing.shape[1:], run.kind), spent)
+        exchange.keep(leaves, number, np.zeros(0), nothing, np.zeros(nothing.shape[1:], run.kind), spent, breaches)
         return states, last
     rounds = np.asarray(kept.rounds)[0]
     valid = np.asarray(kept.valid)[0] & (rounds < last)
     actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
-    looked = [actions] if number % max(1, run.rounds // length // 20) == 0 else []  # as often as in the simulator
-    check_inside(run.algorithm.domain, kept.outside, looked, first, last - first)
-    exchange.keep(leaves, number, rounds[valid], actions, np.asarray(kept.decisions), spent)
+    check_inside(run, kept.outside, [actions] if often else [], first, last - first)
+    exchange.keep(leaves, number, rounds[valid], actions, np.asarray(kept.decisions), spent, breaches)
     return states, last
+
+
+def _check_answers(run: Run, here: Partition, leaves: list[Any], breaches: Breaches, first: int, last: int) -> None:
+    """States after a block are finite, and, where that is asked for, answers keep what is declared."""
+    parts = (np.asarray(part).T for part in (breaches.count, breaches.first))
+    counts, rounds = (dict(zip(BREACHES, part, strict=True)) for part in parts)
+    said = sentences(counts, rounds, run.identities[here.agents])
+    check_finite(leaves, first, last - first, said)
+    if run.strict:
+        check_answered(said)
 
 
 def check_transport_of(partition: Partition, transport: Transport) -> None:

@@ -12,6 +12,8 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from droculo.algorithms.contract import OracleCalls
+from droculo.engine.breaches import Breaches
 from droculo.runtime.journal import Entry, Journal
 from droculo.runtime.partitions import LocalLinks, Partition
 from droculo.runtime.transports.base import Transport
@@ -78,12 +80,20 @@ class NeighbourExchange:
         return leaves
 
     def keep(
-        self, leaves: list[NDArray], block: int, rounds: NDArray, actions: NDArray, decisions: NDArray, spent: Any
+        self,
+        leaves: list[NDArray],
+        block: int,
+        rounds: NDArray,
+        actions: NDArray,
+        decisions: NDArray,
+        spent: OracleCalls,
+        breaches: Breaches,
     ) -> None:
-        """Write down what was played in a block, what it cost, and the states after it."""
-        costs = np.stack([self.messages, *map(np.asarray, vars(spent).values())]).astype(np.int64)
+        """Write down what was played in a block, what it cost, what its answers broke, and the states after it."""
+        broken, first = (np.asarray(part).T for part in (breaches.count, breaches.first))
+        costs = np.stack([self.messages, *map(np.asarray, vars(spent).values()), *broken]).astype(np.int64)
         counted = np.reshape(self.counted, (len(self.counted), len(self.partition.neighbours))).astype(np.int8)
-        self.journal.keep(Entry(block, rounds.astype(np.int64), actions, decisions, costs, counted), leaves)
+        self.journal.keep(Entry(block, rounds.astype(np.int64), actions, decisions, costs, first, counted), leaves)
 
     @contextmanager
     def dry_run(self) -> Iterator[None]:

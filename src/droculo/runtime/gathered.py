@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm
 from droculo.engine import Record, Trajectory
+from droculo.engine.breaches import BREACHES, NEVER
 from droculo.engine.costs import COUNTED, CostCurve, Ledger
 from droculo.engine.plan import pieces, questions
+from droculo.engine.run import warned
 from droculo.precision import double
 from droculo.runtime.driver import ProcessRun
 
@@ -53,11 +55,12 @@ def gather(
     blocks = -(-rounds // length)
     _check_recorded(parts, blocks, length, rounds, record.every)
     costs = np.zeros((blocks, len(COUNTED), len(agents)), np.int64)
-    played = np.zeros((blocks, len(agents)), np.int64)
+    played, first = np.zeros((blocks, len(agents)), np.int64), np.full((len(BREACHES), len(agents)), NEVER)
     for part in parts:
         for entry in part.entries:
             costs[entry.block, :, part.partition.agents] = entry.costs.T
             played[entry.block, part.partition.agents] = 1
+            first[:, part.partition.agents] = np.minimum(first[:, part.partition.agents], entry.first)
     ends = np.cumsum([piece.rounds for piece in pieces(algorithm, rounds, record)])
     so_far = np.cumsum(costs, axis=0)[-(-ends // length) - 1]
     lengths = np.minimum(length, rounds - np.arange(blocks) * length)
@@ -74,11 +77,11 @@ def gather(
         decisions=decisions,
         agents=np.arange(len(agents)),
         states=None,
-        ledger=Ledger.of(algorithm, spent, played.sum(axis=0), asked, parts[0].layout.dtype, seconds),
+        ledger=Ledger.of(algorithm, spent, first, played.sum(axis=0), asked, parts[0].layout.dtype, seconds),
         spending=CostCurve(ends, curves),
     )
     refused = sum((Counter(part.meter.refused) for part in parts), Counter())
-    return GatheredRun(trajectory, Faults(lengths @ (1 - played), *_links(parts), dict(refused)))
+    return GatheredRun(warned(trajectory), Faults(lengths @ (1 - played), *_links(parts), dict(refused)))
 
 
 def _check_recorded(parts: Sequence[ProcessRun], blocks: int, length: int, rounds: int, every: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from droculo.engine.breaches import BREACHES
 from droculo.engine.costs import COUNTED
 from droculo.engine.fingerprint import Fingerprint
 
@@ -29,6 +30,7 @@ class Entry(NamedTuple):
     actions: NDArray  # (R, B, d)
     decisions: NDArray  # (B, d)
     costs: NDArray[np.int64]  # (c, B): COUNTED
+    first: NDArray[np.int32]  # (k, B): the first round of each of BREACHES
     counted: NDArray[np.int8]  # (exchanges, neighbours): 1 the link counted, 0 it failed, -1 it was not scheduled
 
 
@@ -61,7 +63,8 @@ class Layout:
         block, rounds = (int(n) for n in np.frombuffer(data, np.int64, 2))
         shapes: list[tuple[Any, tuple[int, ...]]] = [
             (np.int64, (rounds,)), (self.dtype, (rounds, self.agents, self.dim)), (self.dtype, (self.agents, self.dim)),
-            (np.int64, (len(COUNTED), self.agents)), (np.int8, (self.exchanges, self.neighbours)),
+            (np.int64, (len(COUNTED), self.agents)),
+            (np.int32, (len(BREACHES), self.agents)), (np.int8, (self.exchanges, self.neighbours)),
         ]  # fmt: skip
         parts, at = [], 16
         for dtype, shape in shapes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,23 +13,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from droculo.algorithms import Algorithm, Anytime
 from droculo.engine.block import begin
+from droculo.engine.breaches import BREACHES, NEVER, DeclarationWarning, sentences
 from droculo.engine.compiling import program
 from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
 from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
 from droculo.engine.memory_maps import clear_caches_if_needed
 from droculo.engine.plan import Piece, pieces, questions
 from droculo.engine.record import Record, Trajectory
-from droculo.engine.run import Run, as_keys, check_finite, check_inside, check_types
+from droculo.engine.run import (
+    Run,
+    as_keys,
+    check_answered,
+    check_finite,
+    check_inside,
+    check_types,
+    played_next,
+    warned,
+)
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem, Shifted
 from droculo.simulator.checkpoint import Checkpoint
-from droculo.simulator.stretch import stretch
+from droculo.simulator.stretch import Bill, stretch
 
 #: the arrays of one piece of a run
 Arrays = dict[str, np.ndarray]
@@ -49,6 +60,7 @@ def simulate(
     dtype: Any = np.float64,
     progress: bool | None = None,
     quick: bool | None = None,
+    strict: bool = False,
 ) -> Trajectory:
     """Play `algorithm` on every node of `network` against `problem`, and return what happened.
 
@@ -57,6 +69,9 @@ def simulate(
     needs them. `agents` says which function and which random stream each node has: 0, 1, ..., N-1 by default.
     `progress`: show a bar; by default only when the run takes more than a few seconds. `quick`: compile in less
     than half the time a program that takes several times as long, by default for short runs. Same key, same result.
+
+    Answers that break what the problem declares are counted in `run.ledger` and said in `run.warnings`; with `strict` they
+    end the run, and membership of every recorded action and query is decided even where that is a search.
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -67,7 +82,7 @@ def simulate(
     """
     check_types(problem, algorithm, network, record, (Algorithm, Anytime))
     expect(checkpoint, (Checkpoint, type(None)), "checkpoint", "Pass droculo.Checkpoint(folder).")
-    options: dict[str, Any] = {"record": record or Record(), "agents": agents, "dtype": dtype}
+    options: dict[str, Any] = {"record": record or Record(), "agents": agents, "dtype": dtype, "strict": strict}
     if isinstance(algorithm, Anytime):
         options |= {"progress": progress, "quick": quick}
         return _in_phases(problem, algorithm, network, key, rounds, checkpoint, options)
@@ -90,16 +105,25 @@ def simulate(
             start, blocks = jnp.asarray(piece.start), jnp.asarray(piece.blocks)
             states, bill, kept = play(world, piece.shape, states, run.keys, start, blocks)
             saved.append(_to_host(bill, kept, piece))
-            check_finite(states, piece.start, piece.rounds)
-            if kept is not None:
-                recorded = [saved[-1][name] for name in ("actions", "queries") if name in saved[-1]]
-                outside = kept.outside[:, : piece.blocks]
-                check_inside(algorithm.domain, outside, recorded, piece.start, piece.rounds)
+            _check(run, piece, states, saved[-1])
             if checkpoint is not None:
                 after = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
                 checkpoint.save(number, saved[-1] | after)
         states = jax.tree.map(np.asarray, states)
-    return _assemble(run, plan, states, saved, time.perf_counter() - began)
+    return warned(_assemble(run, plan, states, saved, time.perf_counter() - began))
+
+
+def _check(run: Run, piece: Piece, states: Any, saved: Arrays) -> None:
+    """What a piece came to: finite states, points of K, and, where that is asked for, answers that keep what is declared."""
+    said = sentences(saved, dict(zip(BREACHES, np.moveaxis(saved["first"], -2, 0), strict=True)), run.identities)
+    check_finite(states, piece.start, piece.rounds, said)
+    if run.strict:
+        check_answered(said)
+    if run.record.every:
+        recorded = [saved[name] for name in ("actions", "queries") if name in saved]
+    else:
+        recorded = played_next(run, jax.tree.map(lambda leaf: leaf[0], states), piece.start)
+    check_inside(run, saved["outside"], recorded, piece.start, piece.rounds)
 
 
 def _with_progress(plan: list[Piece], done: int, progress: bool | None) -> Iterator[int]:
@@ -120,11 +144,15 @@ def _identity(run: Run, plan: list[Piece], states: Any) -> Fingerprint:
     return fingerprint(given, [piece.rounds for piece in plan], jax.tree.map(np.shape, states), seen)
 
 
-def _to_host(bill: Any, kept: Any, piece: Piece) -> Arrays:
+def _to_host(bill: Bill, kept: Any, piece: Piece) -> Arrays:
     """The piece's numbers as NumPy arrays: seeds first, then recorded rounds, then agents."""
-    arrays = {name: np.asarray(cost).astype(np.int64) for name, cost in bill.items()}
+    arrays: Arrays = {name: np.asarray(cost).astype(np.int64) for name, cost in bill.costs.items()}
+    counted, first = (np.swapaxes(np.asarray(part), 1, 2) for part in (bill.breaches.count, bill.breaches.first))
+    arrays |= {name: counted[:, kind].astype(np.int64) for kind, name in enumerate(BREACHES)}
+    arrays["first"], arrays["outside"] = first, np.zeros(0)
     if kept is None:
         return arrays
+    arrays["outside"] = np.asarray(kept.outside)[:, : piece.blocks]
     # Buffers are (seeds, blocks, agents, rounds of the block, ...); the axes of rounds and agents are swapped.
     played, valid = (np.asarray(each)[0, : piece.blocks, 0] for each in (kept.rounds, kept.valid))
     valid = valid & (played < piece.start + piece.rounds)
@@ -151,6 +179,7 @@ def _assemble(run: Run, plan: list[Piece], states: Any, saved: list[Arrays], sec
     asked = -(-run.rounds // algorithm.slot) * questions(algorithm)
     spent = {name: unbatch(np.cumsum([arrays[name] for arrays in saved], axis=0).swapaxes(0, 1)) for name in COUNTED}
     total = {name: curve[..., -1, :] for name, curve in spent.items()}
+    first = unbatch(np.min([arrays["first"] for arrays in saved], axis=0))
     return Trajectory(
         horizon=run.rounds,
         rounds=np.concatenate([arrays["rounds"] for arrays in saved]) if every else np.zeros(0, np.int64),
@@ -159,7 +188,7 @@ def _assemble(run: Run, plan: list[Piece], states: Any, saved: list[Arrays], sec
         queries=joined("queries") if run.record.queries and every else None,
         agents=run.identities,
         states=jax.tree.map(unbatch, states),
-        ledger=Ledger.of(algorithm, total, blocks, asked, run.kind, seconds),
+        ledger=Ledger.of(algorithm, total, first, blocks, asked, run.kind, seconds),
         spending=CostCurve(np.cumsum([piece.rounds for piece in plan]), spent),
     )
 
@@ -191,9 +220,13 @@ def _in_phases(
         folder = None if checkpoint is None else Checkpoint(Path(checkpoint.folder) / f"phase-{number:02d}{cut}")
         key = own if batched else own[0]
         shifted = Shifted(problem, phase.start)
-        run = simulate(shifted, phase.algorithm, network, key=key, rounds=phase.rounds, checkpoint=folder, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeclarationWarning)  # they are said of the whole run
+            run = simulate(
+                shifted, phase.algorithm, network, key=key, rounds=phase.rounds, checkpoint=folder, **options
+            )
         parts.append(replace(run, rounds=run.rounds + phase.start))
-    return _joined(parts, int(rounds))
+    return warned(_joined(parts, int(rounds)))
 
 
 def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
@@ -203,6 +236,7 @@ def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
 
     starts = np.cumsum([0, *(part.horizon for part in parts[:-1])])
     counts = {name: np.sum([part.ledger.counts[name] for part in parts], axis=0) for name in COSTS}
+    first = {name: _first([part.ledger.first[name] for part in parts], starts) for name in BREACHES}
     return Trajectory(
         horizon=horizon,
         rounds=np.concatenate([part.rounds for part in parts]),
@@ -211,12 +245,18 @@ def _joined(parts: Sequence[Trajectory], horizon: int) -> Trajectory:
         queries=along_rounds("queries"),
         agents=parts[0].agents,
         states=parts[-1].states,
-        ledger=Ledger(counts, sum(part.ledger.seconds for part in parts)),
+        ledger=Ledger(counts, sum(part.ledger.seconds for part in parts), first),
         spending=CostCurve(
             np.concatenate([part.spending.rounds + start for part, start in zip(parts, starts, strict=True)]),
             {name: _so_far([part.spending.counts[name] for part in parts]) for name in COUNTED},
         ),
     )
+
+
+def _first(rounds: list[Any], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first round of all phases, or -1: every phase counts its rounds from 0."""
+    found = np.array([np.where(own < 0, NEVER, own + start) for own, start in zip(rounds, starts, strict=True)])
+    return np.where(found.min(axis=0) == NEVER, -1, found.min(axis=0))
 
 
 def _so_far(pieces: list[Any]) -> Any:

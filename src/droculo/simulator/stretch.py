@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from droculo.algorithms.contract import OracleCalls
 from droculo.engine.block import AgentBlock, AgentPorts, Kept, RunKeys, Shape, World
-from droculo.engine.costs import COUNTED
+from droculo.engine.breaches import Breaches
 
 AXIS = "agents"
 
 
-#: what a stretch cost every agent, for each of `COUNTED`
-Bill = dict[str, Array]
+class Bill(NamedTuple):
+    """What a stretch cost every agent, and what was wrong with the answers."""
+
+    costs: dict[str, Array]
+    breaches: Breaches  # (agents, kinds)
+
+    def plus(self, costs: dict[str, Array], breaches: Breaches) -> Bill:
+        """With those of one more block."""
+        total = {name: self.costs[name] + cost.astype(self.costs[name].dtype) for name, cost in costs.items()}
+        return Bill(total, self.breaches | breaches)
 
 
 class SimulatedPorts(AgentPorts):
@@ -59,16 +68,21 @@ def _blocks(
     def body(i: Array, carry: tuple[Any, Bill, Kept | None]) -> tuple[Any, Bill, Kept | None]:
         states, bill, buffers = carry
         first = start + i * (shape.slots * algorithm.slot + shape.short)
-        new, spent, kept = of_agents(AgentBlock.whole, first, states)
+        new, spent, breaches, kept = of_agents(AgentBlock.whole, first, states)
         cost = {"messages": _messages(world, keys.network, first // (algorithm.block * algorithm.slot)), **vars(spent)}
-        bill = {name: total + cost[name].astype(total.dtype) for name, total in bill.items()}
-        return new, bill, jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept)
+        return (
+            new,
+            bill.plus(cost, breaches),
+            jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept),
+        )
 
     # Shapes are found without the update: tracing the oracle takes most of the time.
     like = jax.eval_shape(lambda: of_agents(lambda block: block.keep(block.play()[1]), start, states))
     buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
     nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
-    return jax.lax.fori_loop(0, count, body, (states, dict.fromkeys(COUNTED, nothing), buffers))
+    costs = dict.fromkeys(["messages", *vars(OracleCalls())], nothing)
+    breaches = jax.vmap(lambda _: Breaches.none())(world.agents)
+    return jax.lax.fori_loop(0, count, body, (states, Bill(costs, breaches), buffers))
 
 
 def _messages(world: World, key: Array, block: Array) -> Array:

@@ -48,7 +48,7 @@ def check_problem(problem: Problem, /, *, horizon: int = 50, samples: int = 60, 
             below = np.all(excess <= 1e-9 * (1 + np.abs(at_x)))
             assert below, f"f is declared concave and lies {excess.max():g} above a tangent."
         elif case in ("A1", "A2", "A3", "A4"):
-            _check_up_concave(problem, ask, x, rng, monotone=case in ("A1", "A2"))
+            _check_up_concave(problem, ask, x, rng)
         _check_comparator(problem, horizon, x)
 
 
@@ -96,10 +96,10 @@ def _check_gradient(problem: Problem, ask: Ask, x: Vector, other: Vector) -> Non
     assert worst <= 1e-4 * scale, f"the gradient differs from central differences by {worst:g} along a segment of K."
 
 
-def _check_up_concave(problem: Problem, ask: Ask, x: Vector, rng: np.random.Generator, *, monotone: bool) -> None:
+def _check_up_concave(problem: Problem, ask: Ask, x: Vector, rng: np.random.Generator) -> None:
     """gamma <grad f(y), y - x> <= f(y) - f(x) <= <grad f(x), y - x>/gamma for x <= y in the box [0, 1]^d, or K's own."""
     linearization = problem.linearization
-    alpha, beta = linearization.alpha, linearization.beta
+    alpha, beta, monotone = linearization.alpha, linearization.beta, linearization.monotone
     gamma = float(alpha / beta) if monotone and alpha is not None else 1.0
     box = np.maximum(1.0, x.max(axis=0))
     low, high = np.sort(rng.uniform(size=(2, *x.shape)), axis=0) * box

@@ -3,6 +3,7 @@
 // ---- 5. the table
 
 const TEXT = ["method", "feedback"];
+const SHARES = ["share", "share_last"];
 const COLUMNS = Object.keys(data.columns).filter((name) => !["certified_low", "certified_high"].includes(name));
 
 function drawTable() {
@@ -33,13 +34,15 @@ function drawTable() {
     if (name === "method") return make("td", {}, swatch(curve), row.method);
     if (TEXT.includes(name)) return make("td", {}, row[name]);
     if (name === "theta") return make("td", { class: "number" }, theta(row.theta));
-    if (name === "share") return make("td", { class: "number" }, present(row.share) ? `${(100 * row.share).toPrecision(3)}%` : "\u2013");
+    if (SHARES.includes(name)) return make("td", { class: "number" }, present(row[name]) ? `${(100 * row[name]).toPrecision(3)}%` : "\u2013");
     const differ = present(row.certified_low) && row.certified_low !== row.certified_high;
     const spread = name !== "certified" || !some ? null : make("small", {}, differ ? `${number(row.certified_low)} to ${number(row.certified_high)}` : "");
     return make("td", { class: "number" }, number(row[name]), spread);
   };
   fill($("table"), make("thead", {}, make("tr", {}, ...heads)),
     make("tbody", {}, ...rows.map(({ row, curve }) => make("tr", { "data-label": curve.label }, ...columns.map((name) => cell(name, row, curve))))));
+  fill($("totals-notes"), ...instance().notes.map((note) => make("li", {}, note)));
+  $("warnings").hidden = !instance().warnings.length;
   const kinds = instance().best_kinds;
   $("totals-read").textContent = "Means over agents and seeds" + (instance().seeds.length > 1 ? "; small numbers are the lowest and the highest seed" : "") +
     ". Costs are those of the average agent over all T rounds. A column's name sorts by it, again the other way round." +

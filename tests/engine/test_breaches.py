@@ -1,0 +1,170 @@
+"""Answers that break what a problem declares are counted during the run, with the first round and agent of each kind."""
+
+import threading
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.runtime.cases import CASES
+
+from droculo import Droculo, Record, feedback, linearizations, networks, problems, sets, simulate, testing
+from droculo.algorithms import DOBGA, Anytime
+from droculo.engine.breaches import BREACHES, DeclarationWarning
+from droculo.engine.costs import COUNTED
+from droculo.runtime import MemoryTransport, assign_agents, gather, partition, run_process
+from droculo.runtime.transports.memory import Hub
+
+PAIR = networks.from_graph(networks.complete(2))
+SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+
+
+def steep(agent, t, x):
+    """A gradient of 50 times the bound, for agent 1, from round 1000 on."""
+    return jnp.where((jnp.asarray(t) >= 1000) & (agent == 1), 50.0, 1.0) * jnp.log1p(x).sum()
+
+
+def sinking(agent, t, x):
+    """-sum x, every 100th round."""
+    return jnp.where(jnp.asarray(t) % 100 == 99, -1.0, 1.0) * x.sum()
+
+
+def broken(agent, t, x):
+    """No number, for agent 0, in round 7."""
+    return jnp.where((jnp.asarray(t) == 7) & (agent == 0), jnp.nan, 1.0) * x.sum()
+
+
+def posed(f, domain=None, linearization=None):
+    domain, linearization = domain or sets.budget(3, 1.0), linearization or linearizations.MonotoneOrigin()
+    return problems.from_function(f, domain, linearization, gradient_bound=2.0, value_bound=3.0, agents=2)
+
+
+def designed(problem, model, horizon=1100):
+    return Droculo.design(problem.setting, getattr(feedback, model)(), horizon=horizon, theta=0.5)
+
+
+@pytest.mark.parametrize(
+    ("f", "model", "kind", "agent", "first"),
+    [
+        (steep, "full_information", "beyond_bounds", 1, 1000),
+        (sinking, "full_information", "falling", 0, 99),
+        (sinking, "semi_bandit", "falling", 0, 99),
+    ],
+)
+def test_what_a_check_before_the_run_misses_is_said_after_it(f, model, kind, agent, first):
+    problem = posed(f, linearization=linearizations.MonotoneGeneral() if model == "semi_bandit" else None)
+    testing.check_problem(problem)  # 50 rounds: nothing to see
+    with pytest.warns(DeclarationWarning, match=f"given to agent {agent} in round {first}"):
+        run = simulate(problem, designed(problem, model), PAIR, key=0)
+    assert run.ledger.first[kind][agent] == first
+    when = {other: run.ledger.counts[other].sum() for other in BREACHES if other != kind}
+    assert not any(when.values())
+    if f is steep:
+        # Every gradient from round 1000 on has 50 times the slope of log(1 + x) in [1/2, 1].
+        assert run.ledger.counts[kind].tolist() == [0, 100]
+        assert run.ledger.first[kind][0] == -1
+    else:
+        assert run.ledger.counts[kind].tolist() == [11, 11]
+    assert len(run.warnings) == 1
+    with pytest.raises(ValueError, match=f"given to agent {agent} in round {first}.*This run is strict"):
+        simulate(problem, designed(problem, model), PAIR, key=0, strict=True, record=Record(every=0))
+
+
+def test_values_below_zero_are_counted_for_classes_that_have_none():
+    problem = posed(sinking)
+    with pytest.warns(DeclarationWarning, match="values below zero"):
+        run = simulate(problem, designed(problem, "two_point"), PAIR, key=0)
+    asked = run.ledger.value_queries.sum()
+    assert 0 < run.ledger.below_zero.sum() < asked
+    assert all(run.ledger.first["below_zero"] % 100 == 99)
+    concave = posed(sinking, linearization=linearizations.Concave())
+    assert simulate(concave, designed(concave, "two_point"), PAIR, key=0).warnings == ()
+
+
+def test_noise_is_no_breach():
+    problem = problems.Noisy(posed(lambda agent, t, x: 1e-3 * x.sum()), gradient=0.5, value=0.5)
+    for model in ("full_information", "two_point"):
+        run = simulate(problem, designed(problem, model, 64), PAIR, key=0)
+        assert run.warnings == ()
+        assert not any(run.ledger.counts[kind].any() for kind in BREACHES)
+
+
+def test_the_error_of_a_state_that_is_not_finite_says_which_answer_was_first():
+    problem = posed(broken)
+    with pytest.raises(FloatingPointError, match="not finite; the first was given to agent 0 in round 7"):
+        simulate(problem, designed(problem, "full_information", 32), PAIR, key=0)
+
+
+def test_phases_count_from_the_first_round_of_the_run():
+    problem = posed(sinking)
+    anytime = Anytime(lambda T: DOBGA.design(problem.setting, horizon=T), first=64)
+    with pytest.warns(DeclarationWarning, match="in round 99"):
+        run = simulate(problem, anytime, PAIR, key=0, rounds=250)
+    assert run.ledger.first["falling"].tolist() == [99, 99]
+    assert run.ledger.falling.tolist() == [2, 2]
+
+
+def test_processes_count_the_same():
+    problem = posed(steep)
+    algorithm = DOBGA.design(problem.setting, horizon=1010)
+    homes, hub, parts = assign_agents(2, 2), Hub(), {}
+
+    def play(me):
+        place = partition(PAIR, homes, me)
+        transport = MemoryTransport(hub, me, place.neighbours)
+        parts[me] = run_process(problem, algorithm, PAIR, place, transport, key=0, record=Record(every=0))
+
+    threads = [threading.Thread(target=play, args=(me,)) for me in range(2)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    with pytest.warns(DeclarationWarning, match="agent 1 in round 1000"):
+        together = gather(algorithm, [parts[0], parts[1]], record=Record(every=0)).trajectory
+    with pytest.warns(DeclarationWarning):
+        run = simulate(problem, algorithm, PAIR, key=0, record=Record(every=0))
+    for kind in BREACHES:
+        assert together.ledger.first[kind].tolist() == run.ledger.first[kind].tolist()
+        assert together.ledger.counts[kind].tolist() == run.ledger.counts[kind].tolist()
+    alone = networks.from_graph(networks.complete(1))
+    place = partition(alone, assign_agents(1, 1), 0)
+    one = DOBGA.design(posed(sinking).setting, horizon=200)
+    with pytest.raises(ValueError, match=r"agent 0 in round 99.*This run is strict"):
+        run_process(posed(sinking), one, alone, place, MemoryTransport(Hub(), 0, ()), key=0, strict=True)
+
+
+def test_strict_decides_membership_of_every_recorded_point(monkeypatch):
+    """One action in 20 leaves the hull: a few looks at each piece may miss it, all looks do not."""
+    from droculo.engine import run as engine_run
+
+    looked = []
+    real = engine_run.outside_of_a_sample
+
+    def counted(domain, points, looks, seed):
+        looked.append((points.size // domain.dim, looks))
+        return real(domain, points, looks, seed=seed)
+
+    monkeypatch.setattr(engine_run, "outside_of_a_sample", counted)
+    problem = posed(lambda agent, t, x: x.sum(), sets.Hull(SQUARE), linearizations.Concave())
+    agent = designed(problem, "full_information", 16)
+    simulate(problem, agent, PAIR, key=0)
+    assert looked
+    assert all(looks == engine_run.LOOKS_A_PIECE for _, looks in looked)
+    looked.clear()
+    simulate(problem, agent, PAIR, key=0, strict=True)
+    assert all(number == looks for number, looks in looked)
+    assert sum(number for number, _ in looked) == 16 * 2
+
+
+@pytest.mark.parametrize("domain", [sets.Hull(SQUARE), sets.Box(np.zeros(2), np.ones(2))], ids=["search", "fast"])
+def test_a_run_that_records_nothing_is_looked_at_too(domain):
+    leaving = linearizations.Custom(1.0, 1.0, action=lambda x: x + 2.0, trivial=True, query=lambda x, z: x)
+    problem = posed(lambda agent, t, x: x.sum(), domain, leaving)
+    with pytest.raises(ValueError, match="lie outside the set"):
+        simulate(problem, designed(problem, "full_information", 16), PAIR, key=0, record=Record(every=0))
+
+
+def test_breaches_are_costs_of_a_ledger():
+    assert set(BREACHES) < set(COUNTED)
+    problem, algorithm, network = CASES["full_information"]
+    run = simulate(problem, algorithm, network, key=0)
+    frame = run.ledger.frame()
+    assert not frame[list(BREACHES)].to_numpy().any()
+    assert all((first == -1).all() for first in run.ledger.first.values())
