@@ -13,6 +13,9 @@ SMOKE  := tests/test_house.py tests/engine tests/networks/test_errors.py \
           tests/algorithms/test_contract.py tests/sets/test_contract.py
 CHOSEN := imports or surface or drawing or words or version or fingerprint or errors or concave-full_information or budget
 
+# Python keeps what it has compiled of the packages, whatever the environment says: they were installed without.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run check test test-isa gallery bench docs dist lint format clean help
 .DEFAULT_GOAL := help
 

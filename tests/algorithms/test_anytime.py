@@ -23,8 +23,9 @@ def test_a_shorter_run_is_the_beginning_of_a_longer_one():
     short = simulate(PROBLEM, ANYTIME, RING, key=4, rounds=33, record=Record(queries=True))
     assert long.horizon == 50
     np.testing.assert_array_equal(long.rounds, np.arange(50))
-    np.testing.assert_array_equal(short.actions, long.actions[:33])
-    np.testing.assert_array_equal(short.queries, long.queries[:33])
+    # The last phase is cut short: another number of rounds is another program, which may round differently.
+    np.testing.assert_allclose(short.actions, long.actions[:33], rtol=1e-13)
+    np.testing.assert_allclose(short.queries, long.queries[:33], rtol=1e-13)
     assert np.all(short.ledger.exchanges < long.ledger.exchanges)
 
 

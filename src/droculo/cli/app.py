@@ -22,7 +22,7 @@ INTERRUPTED = 130
 app = typer.Typer(name="droculo", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 for command in (
     sweeps.run, sweeps.resume, sweeps.report, sweeps.show, looking.new, looking.list_, looking.plan, looking.doctor,
-    agents.launch, agents.agent, agents.gather, studies.table1, studies.compare, studies.crossover,
+    agents.launch, agents.agent, agents.gather, studies.table1, studies.theory, studies.compare, studies.crossover,
 ):  # fmt: skip
     app.command(command.__name__.rstrip("_"))(command)
 

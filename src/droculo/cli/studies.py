@@ -1,4 +1,4 @@
-"""The studies behind the docs: table1, compare, crossover. Each runs the spec of a study and writes its page."""
+"""The studies behind the docs: table1, theory, compare, crossover. Each runs the spec of a study and writes its page."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ def table1(
     Run it over growing horizons, fit its exponents and write table1.md with its figures. Finished cells are kept: the same command resumes.
     """
     return _study(context.obj, "table1", f"table1-{size}", out, processes=processes, asked={"size": str(size)})
+
+
+def theory(
+    context: typer.Context,
+    size: Annotated[_Size, typer.Option(help="A few minutes, or half an hour.")] = _Size.quick,
+    out: Out = Path("results"),
+    processes: Annotated[int, typer.Option(min=1, help="Cells to run side by side.")] = 1,
+) -> int:
+    """Compare the theorems' bounds with runs of the published algorithm.
+
+    Evaluate the bound of every pair of Table 1 in numbers, play DROCULO as published on all planted problems, and write theory.md. Finished cells are kept: the same command resumes.
+    """
+    return _study(context.obj, "theory", f"theory-{size}", out, processes=processes, asked={"size": str(size)})
 
 
 def compare(

@@ -52,8 +52,13 @@ class Entry:
         }
 
 
-def _coverage(agents: int = 8, dim: int = 10, seed: int = 0) -> problems.Coverage:
-    return problems.Coverage.random(agents=agents, dim=dim, budget=max(1, dim // 3), elements=2 * dim, seed=seed)
+def _coverage(agents: int = 8, dim: int = 10, seed: int = 0, face: bool = False) -> problems.Coverage:
+    budget = max(1, dim // 3)
+    return problems.Coverage.random(agents=agents, dim=dim, budget=budget, elements=2 * dim, seed=seed, face=face)
+
+
+def _worst_case(case: str = "A2", agents: int = 8, pairs: int = 4, seed: int = 0) -> problems.WorstCase:
+    return problems.WorstCase.random(case, agents=agents, pairs=pairs, seed=seed)
 
 
 def _water_filling(agents: int = 8, dim: int = 10, seed: int = 0) -> problems.WaterFilling:
@@ -69,7 +74,9 @@ PROBLEMS: dict[str, Entry] = {
     "local-top-b": Entry("planted, A2: top-b, each good option known to one or two agents only", planted.local_top_b),
     "weak": Entry("planted, A2 or A1, gamma = 2/3: a convex quadratic, new weights every round", planted.weak),
     "cut": Entry("planted, A3: the cut of a bipartite graph, new weights every round", planted.cut),
-    "coverage": Entry("planted, A2: weighted coverage, drifting weights", _coverage),
+    "coverage": Entry("planted, A2 (A1 with face = true): weighted coverage, drifting weights", _coverage),
+    "set-functions": _random("planted, A2 (A1 or A3 with face, monotone): multilinear extensions of set functions", problems.SetFunctions.random, agents=8, dim=8, budget=3, seed=0),
+    "worst-case": Entry("planted, A1 to A4: where an agent can be stuck at alpha times the optimum", _worst_case),
     "water-filling": Entry("planted, concave: power over channels, drifting gains", _water_filling),
     "drifting-top-b": _random("planted, A2: top-b with weights that drift in waves", problems.TopB.random, agents=8, dim=10, budget=3, seed=0),
     "drifting-cut": _random("planted, A3 (A4 if down_closed): a cut whose weights drift in waves", problems.PlantedCut.random, agents=8, left=4, right=6, seed=0),

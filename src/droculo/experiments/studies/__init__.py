@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from droculo.experiments.cell import Cell
-from droculo.experiments.studies import compare, crossover, table1
+from droculo.experiments.studies import compare, crossover, table1, theory
 
 
 @dataclass(frozen=True)
@@ -22,4 +22,5 @@ STUDIES: dict[str, Study] = {
     "table1": Study("Table 1, measured", table1.cells),
     "compare": Study("Methods head to head", compare.cells, partial=True),
     "crossover": Study("When a projection pays", crossover.cells),
+    "theory": Study("The theorems, checked", theory.cells),
 }
