@@ -98,7 +98,7 @@ PROBLEMS: dict[str, Entry] = {
     "revenue": _random("A4: which members of the karate club get a free product", problems.Revenue.karate, agents=6),
     "influence": _random("A2: a budget over channels, on the Davis women", problems.Influence.davis, agents=6),
     "sensors": _random("A2: where sensors learn most of Gaussian fields", problems.LogDetSensors.random, agents=8, sites=16, budget=4, seed=0),
-    "sensors-mutual": _random("A4 (A1 with face = true): sites that tell most of all others", problems.MutualInformation.random, agents=8, sites=12, budget=4, seed=0),
+    "sensors-mutual": _random("A4 (A3 with face = true): sites that tell most of all others", problems.MutualInformation.random, agents=8, sites=12, budget=4, seed=0),
     "nqp": _random("A4: non-convex quadratic over a random polytope", problems.NQP.random, agents=6, dim=10, constraints=5, seed=0),
     "nqp-monotone": _random("A2: monotone quadratic over a random polytope", problems.NQP.monotone, agents=6, dim=10, constraints=5, seed=0),
 }  # fmt: skip

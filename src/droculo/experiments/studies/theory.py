@@ -45,7 +45,7 @@ CASES: dict[str, tuple[Sequence[str], Sequence[tuple[str, dict[str, Any]]]]] = {
         _PLAYED,
         [
             ("top-b", {"face": True}), ("weak", {"face": True}), ("coverage", {"face": True}),
-            ("set-functions", {"face": True}), ("sensors-mutual", {"face": True}), ("worst-case", {"case": "A1"}),
+            ("set-functions", {"face": True}), ("worst-case", {"case": "A1"}),
         ],
     ),
     "A2": (
@@ -59,7 +59,7 @@ CASES: dict[str, tuple[Sequence[str], Sequence[tuple[str, dict[str, Any]]]]] = {
         _ALL,
         [
             ("cut", {}), ("drifting-cut", {}), ("set-functions", {"monotone": False, "face": True}),
-            ("worst-case", {"case": "A3"}),
+            ("sensors-mutual", {"face": True}), ("worst-case", {"case": "A3"}),
         ],
     ),
     "concave": (_PLAYED, [("water-filling", {})]),
