@@ -8,7 +8,7 @@ from droculo.experiments.catalogue import title
 from droculo.experiments.cell import build
 from droculo.experiments.studies.compare import GRAPHS, PLANTED
 from droculo.report import STUDY_PAGES
-from droculo.report.summary import RunRows, mean, method, queries
+from droculo.report.summary import MARK, RunRows, mean, method, queries
 from droculo.report.table import number
 
 N, D, T = 3, 4, 32
@@ -120,14 +120,19 @@ def test_the_page_has_the_numbers_and_the_command(found, written):
     assert "`droculo compare --dim 4`" in page
     assert "All methods are applicable." in page
     for name in METHODS:
-        row = next(line for line in page.splitlines() if line.startswith(f"| {name} |"))
+        mark = "" if of(found, name, "share_last") > of(found, name, "still_last") else f" {MARK}"
+        row = next(line for line in page.splitlines() if line.startswith(f"| {name}{mark} |"))
         cells = [cell.strip() for cell in row.split("|")[2:-1]]
         ratio = np.mean([row["reward"] / row["best"] for row in of(found, name)])
         assert cells[:3] == [
             number(of(found, name, "certified") / T), number(of(found, name, "regret") / T), number(ratio),
         ]  # fmt: skip
-        assert cells[3:5] == [number(of(found, name, "exchanges")), number(of(found, name, "bytes"))]
-        assert cells[5] == number(of(found, name, "loo_calls") or None)
+        assert cells[3] == number(of(found, name, "share_last"))
+        assert cells[4:6] == [number(of(found, name, "exchanges")), number(of(found, name, "bytes"))]
+        assert cells[6] == number(of(found, name, "loo_calls") or None)
+    assert any(of(found, name, "share_last") > of(found, name, "still_last") for name in METHODS)
+    still = sorted({f"{row['still']:.1%}" for row in RunRows(found).all}, key=lambda text: float(text[:-1]))
+    assert f"standing still at the start earns {' to '.join(dict.fromkeys([still[0], still[-1]]))} of the best" in page
 
 
 def test_the_figures_have_every_method_once(written):

@@ -16,6 +16,7 @@ from droculo.experiments.cell import Choice
 from droculo.experiments.measures import best_point
 from droculo.experiments.run import play_cell, rows_of
 from droculo.measure import Sample, count_infeasible, fixed_rewards, rewards
+from droculo.measure._summary import shares, without_learning
 from droculo.problems import Problem
 from droculo.report import Figure, Page, Table
 from droculo.report.figure import Drawing
@@ -72,7 +73,8 @@ class Result:
     row: Mapping[str, Any]  # the run's row, as a sweep would keep it
     earned: np.ndarray  # (rounds, agents)
     best_earned: np.ndarray  # (rounds,): of the best fixed point
-    start_earned: np.ndarray  # (rounds,): of the agents' first action
+    start_earned: np.ndarray  # (rounds,): of staying at the first decision
+    luck_earned: np.ndarray  # (rounds,): of a random vertex, the mean over some
     outside: str  # how many actions left the set
 
 
@@ -84,6 +86,7 @@ def play(story: Story) -> Result:
     run = replace(batch, actions=batch.actions[0], decisions=batch.decisions[0])  # of the only seed
     best = best_point(cell.problem, folder, cell.problem.text(folder), run.horizon, len(run.agents))
     assert best is not None  # all problems of the gallery have gradients, or know their best point
+    idle, lucky = without_learning(found.problem, run)
     looked_at = sample(found.problem.set, run.actions)
     outside = count_infeasible(found.problem.set, History.of(looked_at[:, None]), tolerance=1e-6)
     return Result(
@@ -92,7 +95,8 @@ def play(story: Story) -> Result:
         row=rows_of(found, SAMPLE).runs[0],
         earned=rewards(found.problem, run),
         best_earned=fixed_rewards(found.problem, run, best.point),
-        start_earned=fixed_rewards(found.problem, run, np.asarray(run.actions[0, 0], np.float64)),
+        start_earned=idle,
+        luck_earned=lucky,
         outside=f"Of {len(looked_at)} actions that were looked at, {outside} left the set.",
     )
 
@@ -120,7 +124,6 @@ def _rewards(ax: Any, story: Story, result: Result) -> None:
 def page(story: Story, result: Result, name: str) -> Page:
     """The story's page."""
     row, T = result.row, result.run.horizon
-    tail = max(1, T // 10)
     asked = "gradients" if row["gradient_queries"] else "values"
     queries = row["gradient_queries"] + row["value_queries"]
     gap = "" if row["best_kind"] != "certified" else f", proven to within {row['best_gap'] / T:.3g}"
@@ -129,16 +132,17 @@ def page(story: Story, result: Result, name: str) -> Page:
         "What is decided": story.decided, "Who the agents are": story.agents, "What a round is": story.round,
         "The set": story.set, "The case": story.case, "Sources": story.source,
     }  # fmt: skip
+    curves = {
+        "standing still at the start": result.start_earned,
+        "a constant chosen by luck": result.luck_earned,
+        "the agents": result.earned.mean(axis=1),
+        f"the best fixed point ({row['best_kind']}{gap})": result.best_earned,
+    }
+    last = max(1, T // 4)
+    head = [story.unit, "all rounds", "last quarter", "share of the best", "in the last quarter"]
     numbers = [
-        ["staying at the start", f"{result.start_earned.mean():.4g}"],
-        ["the agents, over all rounds", f"{result.earned.mean():.4g}"],
-        ["the agents, in the last tenth", f"{result.earned[-tail:].mean():.4g}"],
-        [f"the best fixed point ({row['best_kind']}{gap}), over all rounds", f"{row['best'] / T:.4g}"],
-        ["the same, in the last tenth", f"{result.best_earned[-tail:].mean():.4g}"],
-        [
-            "certificate: an upper bound on alpha-regret, estimated on a sample (± standard error)",
-            f"{row['certified'] / T:.4g} ± {row['certified_error'] / T:.2g}",
-        ],
+        [name, curve.mean(), curve[-last:].mean(), *(f"{share:.1%}" for share in shares(curve, result.best_earned))]
+        for name, curve in curves.items()
     ]
     parts: list[Part] = [
         f"*Made by `python -m droculo.gallery {name}`.*",
@@ -148,7 +152,9 @@ def page(story: Story, result: Result, name: str) -> Page:
         "## The run",
         f"{row['agents']} agents, {row['dim']} coordinates, {T} rounds, {row['feedback']} feedback, case {row['case']} "
         f"(alpha = {alpha:.3g}), theta = {row['theta']:g}.",
-        Table([story.unit, ""], numbers),
+        Table(head, numbers),
+        f"Certificate, an upper bound on alpha-regret, estimated on a sample (± standard error): {row['certified'] / T:.4g} ± "
+        f"{row['certified_error'] / T:.2g} a round.",
         f"Each agent exchanged {row['exchanges']:.0f} times with its neighbours, called the linear oracle "
         f"{row['loo_calls']:.1f} times and asked for {queries:.0f} {asked}. {result.outside}",
     ]

@@ -129,7 +129,8 @@ def _play(
     _check_answers(run, exchange.partition, leaves, breaches, first, last)
     often = run.strict or number % max(1, run.rounds // length // 20) == 0  # as often as in the simulator
     if kept is None:
-        check_inside(run, np.zeros(0), played_next(run, states, first) if often else [], first, last - first)
+        at_the_end = run.strict or last == run.rounds
+        check_inside(run, np.zeros(0), played_next(run, states, first) if at_the_end else [], first, last - first)
         nothing = np.zeros((0, len(exchange.partition.agents), run.algorithm.domain.dim), run.kind)
         exchange.keep(leaves, number, np.zeros(0), nothing, np.zeros(nothing.shape[1:], run.kind), spent, breaches)
         return states, last

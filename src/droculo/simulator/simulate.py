@@ -119,9 +119,8 @@ def _check(run: Run, piece: Piece, states: Any, saved: Arrays) -> None:
     check_finite(states, piece.start, piece.rounds, said)
     if run.strict:
         check_answered(said)
-    if run.record.every:
-        recorded = [saved[name] for name in ("actions", "queries") if name in saved]
-    else:
+    recorded = [saved[name] for name in ("actions", "queries") if name in saved]
+    if not run.record.every and (run.strict or piece.start + piece.rounds == run.rounds):
         recorded = played_next(run, jax.tree.map(lambda leaf: leaf[0], states), piece.start)
     check_inside(run, saved["outside"], recorded, piece.start, piece.rounds)
 
