@@ -90,8 +90,7 @@ def _table(every: Sequence[_Measured[study.TableRow]], size: study.Size) -> list
         "rewards and other random numbers of the agents. Rewards are drawn again in every round, so that no method can follow "
         "them. Monotone functions are top-b quadratics on {sum x <= b} or {sum x = b}, non-monotone ones planted cuts on "
         "{sum x = b}, gamma = 2/3 is a convex quadratic; all have a best point known in closed form or by enumeration.",
-        "**What is fitted.** The certificate: an upper bound on alpha-regret that is computed from all that was played (up to a "
-        "quadrature in Z). It is what the theorems bound; alpha-regret itself is mostly negative, since methods beat their "
+        "**What is fitted.** The certificate: an upper bound on alpha-regret that is computed from all that was played. It is what the theorems bound; alpha-regret itself is mostly negative, since methods beat their "
         "worst case. For DMFW and Mono-DMFW the theorem speaks of alpha-regret alone, and the certificate lies above it. "
         'Brackets: 95 % intervals (over seeds, or of the fit over horizons, whichever is wider). "Consistent" means that '
         "the interval holds the theorem's exponent, no more.",

@@ -64,9 +64,13 @@ class _Checked:
         return self.check.row.regret_exponent(study.THETA)
 
     @property
-    def above(self) -> bool:
-        """True if the certificate grows faster than the theorem says."""
-        return self.certified is not None and self.certified.slope > self.promised + ROUNDING
+    def meets(self) -> str | None:
+        """Where the certificate would meet the bound, growing on as measured; None if it grows no faster than the theorem says."""
+        if self.certified is None or self.certified.slope <= self.promised + ROUNDING:
+            return None
+        T = self.horizons[-1]
+        share = self.at(T, "certified_worst") / self.check.bound(T).regret
+        return _power(round(math.log2(T) - math.log2(share) / (self.certified.slope - self.promised)))
 
     @property
     def pair(self) -> list[str]:
@@ -84,9 +88,7 @@ def write_theory(sweep: Sweep, out: Path, command: str) -> str:
 
     published, others = checked(made.checks), checked(made.above)
     parts = [made_by(command, rows.all), _summary(published, made.size), "## The bounds", FORMULA, *_bounds(published)]
-    return Page("The theorems, checked", [*parts, *_runs(published), *_above([*others, *published])]).write(
-        out, "theory"
-    )
+    return Page("The theorems, checked", [*parts, *_runs(published), *_above(others)]).write(out, "theory")
 
 
 def _summary(found: Sequence[_Checked], size: study.Size) -> str:
@@ -134,16 +136,22 @@ def _runs(found: Sequence[_Checked]) -> list[Part]:
         T = c.horizons[-1]
         rows.append([
             *c.pair, c.check.problem, T, c.at(T, "regret_worst"), c.at(T, "certified_worst"), c.check.bound(T).regret,
-            c.largest("regret_worst"), c.largest("certified_worst"), c.promised, _slope(c.certified),
+            c.largest("regret_worst"), c.largest("certified_worst"), c.promised, _slope(c.certified), c.meets,
         ])  # fmt: skip
     head = [
         "case", "feedback", "problem", "T", "alpha-regret", "certificate", "bound", "alpha-regret / bound, most", "certificate / bound, most",
-        "exponent", "certificate's own",
+        "exponent", "certificate's own", "meets the bound at",
     ]  # fmt: skip
+    above = sum(c.meets is not None for c in found)
+    values = [c.certified for c in found if c.check.row.delta and c.certified]
     return [
         "## Runs below their bounds",
         "Totals of the worst agent, mean over seeds, at the longest horizon; shares of the bound: the largest over all horizons "
-        f"({', '.join(map(str, found[0].horizons))}). Negative alpha-regret beats the guarantee. Certificate's own: its fitted exponent.",
+        f"({', '.join(map(str, found[0].horizons))}). Negative alpha-regret beats the guarantee. Certificate's own: its fitted exponent; in "
+        f"{above} of {len(found)} rows it is above the theorem's. *Meets the bound at*: the horizon at which the certificate, growing "
+        "on as measured, would reach the bound. Before that horizon such an exponent contradicts nothing. With values the exponent is "
+        f"0.95 or more in {sum(rate.slope >= 0.95 for rate in values)} of {len(values)} rows: there the published steps are so short that agents hardly "
+        "leave their start, and a certificate that does not move grows like T.",
         Table(head, rows, words=3),
     ]
 
@@ -151,25 +159,22 @@ def _runs(found: Sequence[_Checked]) -> list[Part]:
 def _above(found: Sequence[_Checked]) -> list[Part]:
     rows = []
     for c in found:
-        if c.certified is None or not c.above:
-            continue
+        local = None if c.certified is None else ", ".join(number(slope) for slope in c.certified.local)
         T = c.horizons[-1]
-        share, excess = c.at(T, "certified_worst") / c.check.bound(T).regret, c.certified.slope - c.promised
-        meets = round(math.log2(T) - math.log2(share) / excess)
         rows.append([
-            _name(c), c.promised, f"{c.certified.slope:.3f}", ", ".join(number(s) for s in c.certified.local), share,
-            _power(meets), _power(c.check.says_something_from),
+            _name(c), c.promised, _slope(c.certified), local, c.check.slope(8, 14), c.at(T, "certified_worst") / c.check.bound(T).regret,
+            c.meets, _power(c.check.says_something_from),
         ])  # fmt: skip
     head = [
-        "method", "exponent", "measured", "local slopes", "certificate / bound", "meets the bound at",
+        "method", "exponent", "measured", "local slopes", "bound's own, 2^8 to 2^14", "certificate / bound", "meets the bound at",
         "bound says something from",
     ]  # fmt: skip
     return [
-        "## Where measured exponents are above the theorem's",
-        "DPOBGA and bandit feedback on cuts (A3), with the default constants of Table 1's page, and the runs above. *Meets the bound "
-        "at*: the horizon at which the certificate, growing on as measured, would reach the bound. Before that horizon such a slope "
-        "contradicts nothing: the certificate is a small share of the bound, whose constants dominate until the horizon in the last column.",
-        Table(head, rows) if rows else "There are none.",
+        "## DPOBGA, and bandit feedback on cuts",
+        "The two rows of Table 1's page whose exponents are above the theorem's, with the constants that are used there. The bound with these "
+        "constants has the theorem's exponent at all horizons, but for rounding; it is no term of the bound that fades late. "
+        "The certificate is a small share of a bound whose constants dominate until the horizon in the last column.",
+        Table(head, rows) if rows else "They were not run.",
     ]
 
 
