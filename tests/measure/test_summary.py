@@ -6,6 +6,8 @@ import pytest
 from tests.designs import PROBLEMS, RING, N, T, paper
 
 from droculo import Droculo, History, Record, Scales, feedback, linearizations, measure, problems, sets, simulate
+from droculo.experiments import load, sweep
+from droculo.experiments.rows import SHARES
 from droculo.testing.points import random_points
 
 BUDGET, A2 = sets.budget(3, 1.0), linearizations.MonotoneOrigin()
@@ -139,3 +141,27 @@ def test_errors():
     )
     with pytest.raises(ValueError, match=r"a share of that means nothing\. Add a constant to f"):
         measure.share(below, constant([0, 0, 0]))
+
+
+def test_a_last_quarter_in_which_the_best_point_earns_nothing_has_no_share(tmp_path):
+    """Its shares would be of zero, or of a loss: refused, and left out of the rows of a sweep."""
+    for late in (0.0, -1.0):
+        problem = problems.from_function(
+            lambda agent, t, x, late=late: jnp.where(jnp.asarray(t) < 6, 2.0, late) * (1 + x.sum()), BUDGET,
+            linearizations.Concave(), gradient_bound=4.0, value_bound=4.0, comparator=[1.0, 0.0, 0.0],
+        )  # fmt: skip
+        with pytest.raises(ValueError, match="earns .* in the last rounds, and a share of that means nothing"):
+            measure.summary(problem, constant([1, 0, 0]))
+        with pytest.raises(ValueError, match="in the last rounds"):
+            measure.share(problem, constant([1, 0, 0]), last=0.25)
+        assert measure.share(problem, constant([1, 0, 0])).tolist() == pytest.approx([1, 1])
+    (tmp_path / "mine.py").write_text(
+        "import jax.numpy as jnp\nfrom droculo import linearizations, problems, sets\n"
+        "f = lambda agent, t, x: jnp.where(jnp.asarray(t) < 12, 2.0, -1.0) * (1 + x.sum())\n"
+        "problem = problems.from_function(f, sets.budget(3, 1.0), linearizations.Concave(), gradient_bound=4.0, value_bound=4.0, "
+        "agents=2, comparator=[1.0, 0.0, 0.0])\n"
+    )
+    (tmp_path / "spec.toml").write_text('problems = "mine:problem"\nalgorithms = "dobga"\nhorizons = 16\n')
+    (row,) = sweep(load(tmp_path / "spec.toml"), tmp_path / "out", processes=1).results.runs.to_pylist()
+    assert row["best"] > 0
+    assert {row[name] for name in SHARES} == {None}

@@ -79,7 +79,8 @@ class Ports(Protocol):
     """The world, as an agent sees it. A driver supplies it."""
 
     def ask(self, played: SlotPlay, order: int) -> Answers:
-        """Play the slot and hear the answers: gradients (order 1) or values (order 0), one per question."""
+        """Play the slot and hear the answers: gradients (order 1) or values (order 0), one per question. It is called in
+        `play` itself, not within `scan`, `cond` or `vmap`, since a driver looks at the answers on their way."""
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:
         """Send `tree` to the neighbours and receive the weighted average. `index`: which exchange of the update."""

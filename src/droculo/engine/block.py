@@ -50,6 +50,7 @@ class World(eqx.Module):
     algorithm: Algorithm
     network: Network
     agents: Array  # (N,)
+    rounds: Array  # of the run: its last slot may reach beyond
 
 
 class RunKeys(NamedTuple):
@@ -178,7 +179,7 @@ class AgentBlock(NamedTuple):
         return Kept(rounds, valid, actions, decisions, queries if record.queries else None, outside)
 
     def _slot(self, start: Array, length: int) -> tuple[Heard, SlotPlay]:
-        ports = Listening(self.ports, self.ports.world.problem)
+        ports = Listening(self.ports, self.ports.world.problem, self.ports.world.rounds)
         share, played = self.algorithm.play(ports, self.state, self.algorithm.slot_at(start, length, self.keys))
         return Heard(share, ports.breaches), played
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -28,6 +30,8 @@ _ADVICE = {
     "below_zero": "No guarantee holds for such functions: add a constant to f, or choose a linearization that allows them.",
     "falling": "No guarantee holds for such functions: choose a linearization that is not for monotone ones.",
 }
+#: how far an answer may be off as a share of its bound, though f computed in single precision
+ROUNDING = 1e-6
 #: the round of what did not happen, in compiled code
 NEVER = np.iinfo(np.int32).max
 
@@ -49,10 +53,13 @@ class Breaches(eqx.Module):
         return cls(jnp.zeros(kinds, jnp.int32), jnp.full(kinds, NEVER, jnp.int32))
 
     @classmethod
-    def of(cls, problem: Problem, order: int, rounds: Array, answers: Array) -> Breaches:
-        """Those among the answers of one agent: gradients (order 1) or values (order 0), one in each row."""
+    def of(cls, problem: Problem, order: int, rounds: Array, answers: Array, end: Array) -> Breaches:
+        """Those among the answers of one agent before round `end`: gradients (order 1) or values (order 0), one in each row."""
         bounds, linearization, never = problem.bounds, problem.linearization, jnp.zeros(rounds.shape, bool)
-        rounding = np.sqrt(np.finfo(answers.dtype).eps)
+        answers = answers.astype(
+            jnp.promote_types(answers.dtype, jnp.result_type(float))
+        )  # f may count in whole numbers
+        rounding = max(ROUNDING, np.sqrt(np.finfo(answers.dtype).eps))
         if order == 1:
             size, bound = jnp.linalg.norm(answers, axis=-1), bounds.gradient
             least = answers.min(axis=-1)
@@ -61,11 +68,13 @@ class Breaches(eqx.Module):
                 low["falling"] = never
         else:
             size, bound = jnp.abs(answers), bounds.value
-            below = answers < -bounds.value_noise - rounding * bound
-            low = {"below_zero": below if linearization.up_concave else never, "falling": never}
+            below = (answers < -bounds.value_noise - rounding * bound) & (
+                (bounds.value_noise > 0) | ~np.bool_(problem.noisy)
+            )
+            low = {"below_zero": below if linearization.non_negative else never, "falling": never}
         finite = jnp.isfinite(size)
         found = {"beyond_bounds": finite & (size > bound * (1 + rounding)), "not_finite": ~finite, **low}
-        flags = jnp.stack([found[name] for name in BREACHES])
+        flags = jnp.stack([found[name] for name in BREACHES]) & (rounds < end)
         first = jnp.where(flags, rounds.astype(jnp.int32), NEVER)
         return cls(flags.sum(axis=-1, dtype=jnp.int32), first.min(axis=-1, initial=NEVER))
 
@@ -81,25 +90,37 @@ class Breaches(eqx.Module):
 class Listening:
     """An agent's ports in one slot; what they answer is looked at on its way to the agent."""
 
-    def __init__(self, ports: Ports, problem: Problem):
-        self.breaches, self.mix = Breaches.none(), ports.mix
-        self._ports, self._problem = ports, problem
+    def __init__(self, ports: Ports, problem: Problem, end: Array):
+        self.mix, self.breaches = ports.mix, Breaches.none()
+        self._ports, self._problem, self._end = ports, problem, end
 
     def ask(self, played: SlotPlay, order: int) -> Answers:
         answers = self._ports.ask(played, order)
         answers = Answers(once(answers.asked), answers.earned)  # or XLA would ask again for what is looked at
-        self.breaches |= Breaches.of(self._problem, order, played.rounds, answers.asked)
+        self.breaches |= Breaches.of(self._problem, order, played.rounds, answers.asked, self._end)
         if played.earned is not None and answers.earned is not None:
-            self.breaches |= Breaches.of(self._problem, 0, played.earned, answers.earned)
+            self.breaches |= Breaches.of(self._problem, 0, played.earned, answers.earned, self._end)
         return answers
 
 
+@contextmanager
+def asked_in_play() -> Iterator[None]:
+    """Say what is wrong with an algorithm whose answers did not reach `Listening`."""
+    try:
+        yield
+    except jax.errors.UnexpectedTracerError as error:
+        raise TypeError(
+            "an algorithm asked within jax.lax.scan, cond or while_loop, or within jax.vmap, or kept a value of its play "
+            "elsewhere: ports.ask has to be called in play itself, as often as the slot needs."
+        ) from error
+
+
 def sentences(
-    counts: Mapping[str, NDArray], first: Mapping[str, NDArray], agents: NDArray[np.int64]
+    counts: Mapping[str, NDArray], first: Mapping[str, NDArray], agents: NDArray[np.int64], start: int = 0
 ) -> tuple[str, ...]:
     """What a person should know of these breaches: one sentence for each kind that occurred, and what to do.
 
-    `counts` and `first` (-1 for none): (..., agents), for each of `BREACHES`.
+    `counts` and `first` (-1 for none): (..., agents), for each of `BREACHES`; rounds count from `start`.
     """
     found = []
     for name, about in BREACHES.items():
@@ -108,6 +129,6 @@ def sentences(
         when = np.where(first[name] < 0, NEVER, first[name]).reshape(-1, len(agents)).min(axis=0)
         agent = int(np.argmin(when))
         found.append(
-            f"There were {number} {about}; the first was given to agent {agents[agent]} in round {when[agent]}. {_ADVICE[name]}"
+            f"There were {number} {about}; the first was given to agent {agents[agent]} in round {start + when[agent]}. {_ADVICE[name]}"
         )
     return tuple(found)

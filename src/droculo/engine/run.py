@@ -24,7 +24,7 @@ from droculo.engine.record import Record, Trajectory
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem
-from droculo.sets.membership import outside_of_a_sample
+from droculo.sets.membership import CALLS, outside_of_a_sample
 
 #: recorded actions that are looked at after every piece of a run, where membership is a search with the linear oracle
 LOOKS_A_PIECE = 2
@@ -75,7 +75,7 @@ class Run:
         """The run as arrays, for these nodes or for all, after one question to the problem. Call it within `precision`."""
         parts = jax.tree.map(lambda leaf: cast(leaf, self.kind), (self.problem, self.algorithm, self.network))
         here = self.identities if nodes is None else self.identities[np.asarray(nodes)]
-        world = World(*parts, jnp.asarray(here))
+        world = World(*parts, jnp.asarray(here), jnp.asarray(self.rounds))
         check_answers(world)
         return world
 
@@ -191,11 +191,16 @@ def _answer(problem: Problem, agent: Array, t: Array, x: Array, order: int) -> A
 
 def check_inside(run: Run, outside: Array | NDArray, recorded: Sequence[NDArray], start: int, rounds: int) -> None:
     """An action or a query outside of K is an error, never silent. `outside`: how many compiled code found; where membership
-    is a search, or nothing is recorded, the `recorded` actions and queries are looked at here: a few, or all if `strict`."""
+    is a search, or nothing is recorded, the `recorded` actions and queries are looked at here: a few, or, if `strict`, all, and
+    as long as it takes."""
     domain, number = run.algorithm.domain, int(np.sum(np.asarray(outside)))
     if not (domain.has_fast_contains and run.record.every):
         looks = [max(1, points.size // domain.dim) if run.strict else LOOKS_A_PIECE for points in recorded]
-        number = sum(outside_of_a_sample(domain, *each, seed=start) for each in zip(recorded, looks, strict=True))
+        calls = None if run.strict else CALLS
+        number = sum(
+            outside_of_a_sample(domain, points, n, seed=start, calls=calls)
+            for points, n in zip(recorded, looks, strict=True)
+        )
     if number:
         raise ValueError(
             f"{number} of the recorded actions and queries between rounds {start} and {start + rounds - 1} lie outside "
@@ -204,20 +209,21 @@ def check_inside(run: Run, outside: Array | NDArray, recorded: Sequence[NDArray]
         )
 
 
-def played_next(run: Run, states: Any, start: int) -> list[NDArray]:
-    """Actions and queries of two agents in the states (agents, ...) that they are in, for runs that record nothing."""
-    few = jax.tree.map(lambda leaf: leaf[:LOOKS_A_PIECE], states)
-    return [np.asarray(points) for points in _plays(run.algorithm, few, jnp.asarray(start), RunKeys.of(run.keys[0]))]
+def played_next(run: Run, agents: int, states: Any, start: int) -> list[NDArray]:
+    """Actions and queries of two of so many agents in the states (agents, ...) that they are in, for runs that record nothing."""
+    few, number = jax.tree.map(lambda leaf: leaf[:LOOKS_A_PIECE], states), min(LOOKS_A_PIECE, agents)
+    played = _plays(run.algorithm, number, few, jnp.asarray(start), RunKeys.of(run.keys[0]))
+    return [np.asarray(points) for points in played]
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _plays(algorithm: Algorithm, states: Any, start: Array, keys: RunKeys) -> tuple[Array, Array]:
+def _plays(algorithm: Algorithm, number: int, states: Any, start: Array, keys: RunKeys) -> tuple[Array, Array]:
     def one(agent: Array, state: Any) -> tuple[Array, Array]:
         slot = algorithm.slot_at(start, algorithm.slot, keys.of_agent(agent))
         played = algorithm.play(SilentPorts(), state, slot)[1]
         return played.actions, played.points
 
-    return jax.vmap(one)(jnp.arange(jax.tree.leaves(states)[0].shape[0]), states)
+    return jax.vmap(one)(jnp.arange(number), states)
 
 
 def warned(run: Trajectory) -> Trajectory:

@@ -76,7 +76,7 @@ PROBLEMS: dict[str, Entry] = {
     "cut": Entry("planted, A3: the cut of a bipartite graph, new weights every round", planted.cut),
     "coverage": Entry("planted, A2 (A1 with face = true): weighted coverage, drifting weights", _coverage),
     "set-functions": _random("planted, A2 (A1 or A3 with face, monotone): multilinear extensions of set functions", problems.SetFunctions.random, agents=8, dim=8, budget=3, seed=0),
-    "worst-case": Entry("planted, A1 to A4: where an agent can be stuck at alpha times the optimum", _worst_case),
+    "worst-case": Entry("planted, A2 (with case also A1, A3, A4): where an agent can be stuck at alpha times the optimum", _worst_case),
     "water-filling": Entry("planted, concave: power over channels, drifting gains", _water_filling),
     "drifting-top-b": _random("planted, A2: top-b with weights that drift in waves", problems.TopB.random, agents=8, dim=10, budget=3, seed=0),
     "drifting-cut": _random("planted, A3 (A4 if down_closed): a cut whose weights drift in waves", problems.PlantedCut.random, agents=8, left=4, right=6, seed=0),

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm
-from droculo.engine import Trajectory
+from droculo.engine import History, Trajectory
 from droculo.engine.costs import COUNTED
 from droculo.experiments.cell import Cell, Choice, problem_of
 from droculo.experiments.rows import SHARES, Row
 from droculo.measure import Sample, best_fixed_point, certificate, regret, rewards
-from droculo.measure._summary import best_rewards, shares, without_learning
+from droculo.measure._summary import END, best_rewards, luck, shares, standing_still
 from droculo.measure.network import consensus_gaps
 from droculo.measure.sampling import MOST_EVALUATIONS
 from droculo.problems import Comparator, Problem
@@ -106,7 +106,7 @@ def measured(cell: Cell, problem: Problem, run: Trajectory, folder: Path, sample
     times = np.unique(np.geomspace(1, T, cell.points).round().astype(np.int64))
     in_round = rewards(problem, run)
     earned = np.cumsum(in_round, axis=1)[:, times - 1]
-    worth = {} if best is None else _shares(problem, run, in_round.mean(axis=-1), best)
+    worth = {} if best is None else _shares(cell, folder, problem, run, in_round.mean(axis=-1), best)
     if best is not None:
         lost = regret(problem, run, at=times.tolist(), comparator=given).curve
     if problem.differentiable:
@@ -114,14 +114,24 @@ def measured(cell: Cell, problem: Problem, run: Trajectory, folder: Path, sample
     return Measured(times, earned, lost, certified, None, gaps[:, times - 1], apart, best, worth, N <= MOST_DRAWN)
 
 
-def _shares(problem: Problem, run: Trajectory, earned: Numbers, best: Comparator) -> dict[str, Numbers]:
-    """The columns `SHARES` from what the average agent earned in every round, (seeds, T)."""
+def _shares(
+    cell: Cell, folder: Path, problem: Problem, run: Trajectory, earned: Numbers, best: Comparator
+) -> dict[str, Numbers]:
+    """The columns `SHARES` from what the average agent earned in every round, (seeds, T); nothing where the best fixed point
+    earns nothing in all or in the last rounds."""
     known = best_rewards(problem, run, best)
-    if known.sum() <= 0 or shares(known, known)[1] <= 0:
+    if min(known.sum(), known[-max(1, round(END * len(known))) :].sum()) <= 0:
         return {}
-    idle, lucky = (np.broadcast_to(each, earned.shape) for each in without_learning(problem, run))
-    found = [share for each in (earned, idle, lucky) for share in shares(each, known)]
-    return dict(zip(SHARES, found, strict=True))
+    lucky = _luck(cell.problem, folder, cell.problem.text(folder), run.horizon, len(run.agents))
+    curves = (np.broadcast_to(each, earned.shape) for each in (earned, standing_still(problem, run), lucky))
+    return dict(zip(SHARES, (share for each in curves for share in shares(each, known)), strict=True))
+
+
+@lru_cache(maxsize=8)
+def _luck(choice: Choice, folder: Path, text: str, horizon: int, agents: int) -> Numbers:
+    """What a random vertex earns in every round: once for all methods on the same problem."""
+    problem = problem_of(choice, folder)
+    return luck(problem, History.of(np.broadcast_to(problem.set.center, (horizon, agents, problem.set.dim))))
 
 
 @lru_cache(maxsize=8)

@@ -18,7 +18,7 @@ class Rows(NamedTuple):
 
 #: shares of the reward of the best fixed point, over all rounds and over the last quarter of them: column -> meaning
 SHARES = {
-    "share": "reward over that of the best fixed point, over all rounds; null where no best fixed point is known",
+    "share": "reward over that of the best fixed point, over all rounds; null where no best fixed point is known, where it earns nothing, and where measures are sampled",
     "share_last": "the same over the last quarter of the rounds",
     "still": "what staying at the first decision earns, over all rounds, as such a share",
     "still_last": "the same over the last quarter of the rounds",

@@ -16,7 +16,7 @@ from droculo.experiments.cell import Choice
 from droculo.experiments.measures import best_point
 from droculo.experiments.run import play_cell, rows_of
 from droculo.measure import Sample, count_infeasible, fixed_rewards, rewards
-from droculo.measure._summary import shares, without_learning
+from droculo.measure._summary import luck, shares, standing_still
 from droculo.problems import Problem
 from droculo.report import Figure, Page, Table
 from droculo.report.figure import Drawing
@@ -86,7 +86,6 @@ def play(story: Story) -> Result:
     run = replace(batch, actions=batch.actions[0], decisions=batch.decisions[0])  # of the only seed
     best = best_point(cell.problem, folder, cell.problem.text(folder), run.horizon, len(run.agents))
     assert best is not None  # all problems of the gallery have gradients, or know their best point
-    idle, lucky = without_learning(found.problem, run)
     looked_at = sample(found.problem.set, run.actions)
     outside = count_infeasible(found.problem.set, History.of(looked_at[:, None]), tolerance=1e-6)
     return Result(
@@ -95,8 +94,8 @@ def play(story: Story) -> Result:
         row=rows_of(found, SAMPLE).runs[0],
         earned=rewards(found.problem, run),
         best_earned=fixed_rewards(found.problem, run, best.point),
-        start_earned=idle,
-        luck_earned=lucky,
+        start_earned=standing_still(found.problem, run),
+        luck_earned=luck(found.problem, run),
         outside=f"Of {len(looked_at)} actions that were looked at, {outside} left the set.",
     )
 

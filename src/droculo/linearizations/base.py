@@ -70,6 +70,8 @@ class Linearization(eqx.Module):
     zeroth_order: ClassVar[bool] = True
     #: True if the functions may be convex somewhere, but are concave along non-negative directions
     up_concave: ClassVar[bool] = False
+    #: True if the functions are nowhere below zero
+    non_negative: ClassVar[bool] = False
     #: True if the functions do not fall in any coordinate
     monotone: ClassVar[bool] = False
     #: True if h is not affine, so that even a linear function is played along a curve

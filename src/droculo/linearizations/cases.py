@@ -50,6 +50,7 @@ class MonotoneGeneral(_AtTheAction):
     beta: Vector
     case: ClassVar[str] = "A1"
     up_concave: ClassVar[bool] = True
+    non_negative: ClassVar[bool] = True
     monotone: ClassVar[bool] = True
 
     def __init__(self, gamma: float = 1.0, curvature: float = 1.0):
@@ -74,6 +75,7 @@ class MonotoneOrigin(Linearization):
     least_element: Vector | None
     case: ClassVar[str] = "A2"
     up_concave: ClassVar[bool] = True
+    non_negative: ClassVar[bool] = True
     monotone: ClassVar[bool] = True
 
     def __init__(self, gamma: float = 1.0):
@@ -125,6 +127,7 @@ class NonMonotoneGeneral(Linearization):
     anchor: Vector | None
     case: ClassVar[str] = "A3"
     up_concave: ClassVar[bool] = True
+    non_negative: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.alpha = None
@@ -179,6 +182,7 @@ class NonMonotoneDownClosed(Linearization):
     beta: Vector
     case: ClassVar[str] = "A4"
     up_concave: ClassVar[bool] = True
+    non_negative: ClassVar[bool] = True
     bends: ClassVar[bool] = True
     zeroth_order: ClassVar[bool] = False
 

@@ -33,7 +33,7 @@ def share(
     True
     """
     first = _first(problem, plays, last)
-    best = _best_rewards(problem, plays, comparator or best_fixed_point(problem, plays.horizon, plays.agents))
+    best = _best_rewards(problem, plays, comparator or best_fixed_point(problem, plays.horizon, plays.agents), last)
     return rewards(problem, plays)[..., first:, :].sum(axis=-2) / best[first:].sum()
 
 
@@ -81,13 +81,11 @@ def summary(problem: Problem, plays: History, *, comparator: Comparator | None =
     """
     _first(problem, plays, END)
     known = comparator or best_fixed_point(problem, plays.horizon, plays.agents)
-    best = _best_rewards(problem, plays, known)
+    best = _best_rewards(problem, plays, known, END)
     agents = np.mean(rewards(problem, plays), axis=-1).reshape(-1, plays.horizon).mean(axis=0)
-    idle, lucky = without_learning(problem, plays, seed)
-    (share, share_last), (still, still_last), (luck, luck_last) = (
-        (float(whole), float(end)) for whole, end in (shares(earned, best) for earned in (agents, idle, lucky))
-    )
-    return Summary(share, share_last, still, still_last, luck, luck_last, known.kind)
+    curves = (agents, standing_still(problem, plays), luck(problem, plays, seed))
+    found = (float(share) for earned in curves for share in shares(earned, best))
+    return Summary(*found, known.kind)  # type: ignore[call-arg, arg-type]
 
 
 def shares(earned: Numbers, best: Numbers) -> tuple[Numbers, Numbers]:
@@ -97,15 +95,21 @@ def shares(earned: Numbers, best: Numbers) -> tuple[Numbers, Numbers]:
     return whole, end
 
 
-def without_learning(problem: Problem, plays: History, seed: int = 0) -> tuple[Numbers, Numbers]:
-    """What is earned in every round by staying at the first decision, and by a random vertex: the mean over `VERTICES`."""
+def standing_still(problem: Problem, plays: History) -> Numbers:
+    """What is earned in every round by staying at the first decision."""
     linearization = problem.linearization.for_set(problem.set)
     with double():
         first_decision = plays.decisions[..., 0, 0, :].reshape(-1, problem.set.dim)[0]
         start = np.asarray(linearization.action(jnp.asarray(first_decision, jnp.float64)))
-        ways = np.random.default_rng(seed).standard_normal((VERTICES, problem.set.dim))
+    return fixed_rewards(problem, plays, start)
+
+
+def luck(problem: Problem, plays: History, seed: int = 0) -> Numbers:
+    """What is earned in every round by a random vertex: the mean over `VERTICES`. It depends on the rounds, not on the plays."""
+    ways = np.random.default_rng(seed).standard_normal((VERTICES, problem.set.dim))
+    with double():
         vertices = np.asarray(jax.lax.map(problem.set.argmax, jnp.asarray(ways)))
-    return fixed_rewards(problem, plays, start), np.mean([fixed_rewards(problem, plays, v) for v in vertices], axis=0)
+    return np.mean([fixed_rewards(problem, plays, vertex) for vertex in vertices], axis=0)
 
 
 def _first(problem: Problem, plays: History, last: float) -> int:
@@ -132,12 +136,13 @@ def best_rewards(problem: Problem, plays: History, best: Comparator) -> Numbers:
     return mean if given else fixed_rewards(problem, plays, best.point)
 
 
-def _best_rewards(problem: Problem, plays: History, best: Comparator) -> Numbers:
-    """The same, if a share of it means something."""
+def _best_rewards(problem: Problem, plays: History, best: Comparator, part: float) -> Numbers:
+    """The same, if a share of it means something over all rounds and over the last `part` of them."""
     earned = best_rewards(problem, plays, best)
-    if earned.sum() <= 0:
-        raise ValueError(
-            f"the best fixed point earns {earned.sum():g}, and a share of that means nothing. Add a constant to f, or use "
-            "measure.regret."
-        )
+    for first, where in ((0, ""), (_place(len(earned), part), " in the last rounds")):
+        if (total := earned[first:].sum()) <= 0:
+            raise ValueError(
+                f"the best fixed point earns {total:g}{where}, and a share of that means nothing. Add a constant to f, or use "
+                "measure.regret."
+            )
     return earned

@@ -87,8 +87,17 @@ def write_theory(sweep: Sweep, out: Path, command: str) -> str:
         return [each for each in found if each.runs]
 
     published, others = checked(made.checks), checked(made.above)
-    parts = [made_by(command, rows.all), _summary(published, made.size), "## The bounds", FORMULA, *_bounds(published)]
-    return Page("The theorems, checked", [*parts, *_runs(published), *_above(others)]).write(out, "theory")
+    parts: list[Part] = [made_by(command, rows.all), "## The bounds", FORMULA, *_above(others)]
+    if published:
+        parts = [
+            parts[0],
+            _summary(published, made.size),
+            *parts[1:3],
+            *_bounds(published),
+            *_runs(published),
+            *parts[3:],
+        ]
+    return Page("The theorems, checked", parts).write(out, "theory")
 
 
 def _summary(found: Sequence[_Checked], size: study.Size) -> str:
@@ -122,8 +131,8 @@ def _bounds(found: Sequence[_Checked]) -> list[Part]:
         "2^32 to 2^64", "bound / idle", "says something from",
     ]  # fmt: skip
     return [
-        f"One problem of each pair. G, and the bound as a share of *idle*, at T = {found[0].check.cells[-1].horizon}. The bound's own exponent differs from the theorem's only where lengths of slots and blocks are "
-        "rounded to whole rounds. *Idle* is alpha B0 T, the alpha-regret of a method that never earns anything, which none exceeds. "
+        f"One problem of each pair. G, and the bound as a share of *idle*, at T = {found[0].check.cells[-1].horizon}. The bound's own exponent differs from the "
+        "theorem's because lengths of slots and blocks are rounded to whole rounds, and by terms with smaller powers of T. *Idle* is alpha B0 T, the alpha-regret of a method that never earns anything, which none exceeds. "
         "Until the horizon in the last column the bound is above that: its constants dominate, and no slope that is measured "
         "before can confirm or refute the power of T.",
         Table(head, rows, words=4),
@@ -172,7 +181,7 @@ def _above(found: Sequence[_Checked]) -> list[Part]:
     return [
         "## DPOBGA, and bandit feedback on cuts",
         "The two rows of Table 1's page whose exponents are above the theorem's, with the constants that are used there. The bound with these "
-        "constants has the theorem's exponent at all horizons, but for rounding; it is no term of the bound that fades late. "
+        "constants has at most the theorem's exponent, but for rounding: no term of it fades late. "
         "The certificate is a small share of a bound whose constants dominate until the horizon in the last column.",
         Table(head, rows) if rows else "They were not run.",
     ]

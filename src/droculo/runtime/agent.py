@@ -98,7 +98,7 @@ class Agent:
             exact = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), (algorithm, network))
             self.algorithm = exact[0]
             self._of_block = self.algorithm.block * self.algorithm.slot
-            world = World(_UNKNOWN, *exact, jnp.asarray(self.partition.agents))
+            world = World(_UNKNOWN, *exact, jnp.asarray(self.partition.agents), jnp.asarray(algorithm.horizon))
             run_keys, here = jax.jit(RunKeys.of)(keys[0]), jnp.asarray(self.partition.me)
             self._ports = _UpdatePorts(world, run_keys, here, jnp.asarray(0), CompiledLinks.of(self._exchange))
             self._key = run_keys.of_agent(here)

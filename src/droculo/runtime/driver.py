@@ -31,7 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import message_bytes, message_size
@@ -103,6 +103,8 @@ def run_process(
                 block(shape, states, 0)
         try:
             first, states = meet(exchange, algorithm, states, len(shapes))
+            for entry in journal.entries if strict else ():
+                check_answered(_said(run, partition, entry.costs[-len(BREACHES) :], entry.first))
             for number in range(first, len(shapes)):
                 due = time.monotonic() + pace
                 states, last = _play(run, block, exchange, shapes[number], number, states)
@@ -130,7 +132,13 @@ def _play(
     often = run.strict or number % max(1, run.rounds // length // 20) == 0  # as often as in the simulator
     if kept is None:
         at_the_end = run.strict or last == run.rounds
-        check_inside(run, np.zeros(0), played_next(run, states, first) if at_the_end else [], first, last - first)
+        check_inside(
+            run,
+            np.zeros(0),
+            played_next(run, len(exchange.partition.agents), states, first) if at_the_end else [],
+            first,
+            last - first,
+        )
         nothing = np.zeros((0, len(exchange.partition.agents), run.algorithm.domain.dim), run.kind)
         exchange.keep(leaves, number, np.zeros(0), nothing, np.zeros(nothing.shape[1:], run.kind), spent, breaches)
         return states, last
@@ -144,12 +152,16 @@ def _play(
 
 def _check_answers(run: Run, here: Partition, leaves: list[Any], breaches: Breaches, first: int, last: int) -> None:
     """States after a block are finite, and, where that is asked for, answers keep what is declared."""
-    parts = (np.asarray(part).T for part in (breaches.count, breaches.first))
-    counts, rounds = (dict(zip(BREACHES, part, strict=True)) for part in parts)
-    said = sentences(counts, rounds, run.identities[here.agents])
+    said = _said(run, here, np.asarray(breaches.count).T, np.asarray(breaches.first).T)
     check_finite(leaves, first, last - first, said)
     if run.strict:
         check_answered(said)
+
+
+def _said(run: Run, here: Partition, counts: NDArray, first: NDArray) -> tuple[str, ...]:
+    """`counts` and `first`: (kinds, agents)."""
+    by_kind, rounds = (dict(zip(BREACHES, part, strict=True)) for part in (counts, first))
+    return sentences(by_kind, rounds, run.identities[here.agents])
 
 
 def check_transport_of(partition: Partition, transport: Transport) -> None:

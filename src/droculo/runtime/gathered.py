@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm
 from droculo.engine import Record, Trajectory
 from droculo.engine.breaches import BREACHES, NEVER
 from droculo.engine.costs import COUNTED, CostCurve, Ledger
 from droculo.engine.plan import pieces, questions
-from droculo.engine.run import warned
+from droculo.engine.run import as_identities, warned
 from droculo.precision import double
 from droculo.runtime.driver import ProcessRun
 
@@ -38,9 +38,14 @@ class GatheredRun:
 
 
 def gather(
-    algorithm: Algorithm, parts: Sequence[ProcessRun], *, rounds: int | None = None, record: Record | None = None
+    algorithm: Algorithm,
+    parts: Sequence[ProcessRun],
+    *,
+    rounds: int | None = None,
+    record: Record | None = None,
+    agents: ArrayLike | None = None,
 ) -> GatheredRun:
-    """Put the parts of all processes of one run together.
+    """Put the parts of all processes of one run together; `rounds`, `record` and `agents` are those of `run_process`.
 
     A round that an agent missed has the action and decision of the last round that it played, or those of its start if
     there is none. `Faults.missed_rounds` counts such rounds.
@@ -48,14 +53,14 @@ def gather(
     rounds, record = rounds or algorithm.horizon, record or Record()
     if not parts:
         raise ValueError("there are no parts to put together.")
-    agents = np.concatenate([part.partition.agents for part in parts])
-    if not np.array_equal(np.sort(agents), np.arange(len(agents))):
-        raise ValueError(f"the parts hold the agents {np.sort(agents).tolist()}; each of 0, 1, ... must occur once.")
+    nodes = np.concatenate([part.partition.agents for part in parts])
+    if not np.array_equal(np.sort(nodes), np.arange(len(nodes))):
+        raise ValueError(f"the parts hold the agents {np.sort(nodes).tolist()}; each of 0, 1, ... must occur once.")
     length = algorithm.block * algorithm.slot
     blocks = -(-rounds // length)
     _check_recorded(parts, blocks, length, rounds, record.every)
-    costs = np.zeros((blocks, len(COUNTED), len(agents)), np.int64)
-    played, first = np.zeros((blocks, len(agents)), np.int64), np.full((len(BREACHES), len(agents)), NEVER)
+    costs = np.zeros((blocks, len(COUNTED), len(nodes)), np.int64)
+    played, first = np.zeros((blocks, len(nodes)), np.int64), np.full((len(BREACHES), len(nodes)), NEVER)
     for part in parts:
         for entry in part.entries:
             costs[entry.block, :, part.partition.agents] = entry.costs.T
@@ -64,7 +69,7 @@ def gather(
     ends = np.cumsum([piece.rounds for piece in pieces(algorithm, rounds, record)])
     so_far = np.cumsum(costs, axis=0)[-(-ends // length) - 1]
     lengths = np.minimum(length, rounds - np.arange(blocks) * length)
-    recorded, actions, decisions = _plays(algorithm, parts, rounds, record.every, len(agents))
+    recorded, actions, decisions = _plays(algorithm, parts, rounds, record.every, len(nodes))
     curves = {cost: so_far[:, row] for row, cost in enumerate(COUNTED)}
     spent = {cost: curve[-1] for cost, curve in curves.items()}
     with double():
@@ -75,7 +80,7 @@ def gather(
         rounds=recorded,
         actions=actions,
         decisions=decisions,
-        agents=np.arange(len(agents)),
+        agents=as_identities(agents, len(nodes)),
         states=None,
         ledger=Ledger.of(algorithm, spent, first, played.sum(axis=0), asked, parts[0].layout.dtype, seconds),
         spending=CostCurve(ends, curves),

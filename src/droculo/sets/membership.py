@@ -41,10 +41,13 @@ def count_outside(domain: Set, points: NDArray[np.floating], tolerance: float | 
         return int(np.sum(~np.asarray(inside)))
 
 
-def outside_of_a_sample(domain: Set, points: NDArray[np.floating], looks: int = LOOKS, seed: int = 0) -> int:
+def outside_of_a_sample(
+    domain: Set, points: NDArray[np.floating], looks: int = LOOKS, seed: int = 0, calls: int | None = CALLS
+) -> int:
     """How many of the points (..., d) are certainly outside K: of all of them, or of a few where membership is a search.
 
-    Such a search ends after `CALLS` calls of the oracle: a point that it has not separated from K by then passes for inside.
+    Such a search ends after so many `calls` of the oracle: a point that it has not separated from K by then passes for inside.
+    None lets it decide.
     """
     if domain.has_fast_contains:
         return count_outside(domain, points)
@@ -52,7 +55,7 @@ def outside_of_a_sample(domain: Set, points: NDArray[np.floating], looks: int = 
     with double():
         margin = float(slack(points.dtype, domain))
     oracle = host_argmax(domain)
-    return sum(distance_by(oracle, x, margin / 4, beyond=margin, calls=CALLS) > margin for x in rows)
+    return sum(distance_by(oracle, x, margin / 4, beyond=margin, calls=calls) > margin for x in rows)
 
 
 def sample(domain: Set, points: NDArray[np.floating], looks: int = LOOKS, seed: int = 0) -> NDArray[np.floating]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from tqdm import tqdm
 
 from droculo.algorithms import Algorithm, Anytime
 from droculo.engine.block import begin
-from droculo.engine.breaches import BREACHES, NEVER, DeclarationWarning, sentences
+from droculo.engine.breaches import BREACHES, NEVER, asked_in_play, sentences
 from droculo.engine.compiling import program
 from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
 from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
@@ -84,11 +83,17 @@ def simulate(
     expect(checkpoint, (Checkpoint, type(None)), "checkpoint", "Pass droculo.Checkpoint(folder).")
     options: dict[str, Any] = {"record": record or Record(), "agents": agents, "dtype": dtype, "strict": strict}
     if isinstance(algorithm, Anytime):
-        options |= {"progress": progress, "quick": quick}
-        return _in_phases(problem, algorithm, network, key, rounds, checkpoint, options)
+        return _in_phases(problem, algorithm, network, key, rounds, checkpoint, progress, quick, options)
     run = Run.of(problem, algorithm, network, key=key, rounds=rounds, **options)
+    return warned(_played(run, checkpoint, progress, quick))
+
+
+def _played(
+    run: Run, checkpoint: Checkpoint | None, progress: bool | None, quick: bool | None, start: int = 0
+) -> Trajectory:
+    """The run, piece by piece. `start`: its first round, as messages count them."""
+    algorithm, began = run.algorithm, time.perf_counter()
     clear_caches_if_needed()
-    began = time.perf_counter()
     with run.precision():
         world = run.world()
         states = begin(world, len(run.keys))
@@ -97,32 +102,42 @@ def simulate(
         saved: list[Arrays] = []
         if checkpoint is not None:
             saved = checkpoint.load(_identity(run, plan, states), len(plan))
+            for piece, arrays in zip(plan, saved, strict=False):
+                _check_piece(run, piece, arrays, start)
         if saved:
             states = jax.tree.unflatten(structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(len(leaves))])
         play = program(stretch, quick=run.compiles_quickly(quick))
         for number in _with_progress(plan, len(saved), progress):
             piece = plan[number]
-            start, blocks = jnp.asarray(piece.start), jnp.asarray(piece.blocks)
-            states, bill, kept = play(world, piece.shape, states, run.keys, start, blocks)
+            first, blocks = jnp.asarray(piece.start), jnp.asarray(piece.blocks)
+            with asked_in_play():
+                states, bill, kept = play(world, piece.shape, states, run.keys, first, blocks)
             saved.append(_to_host(bill, kept, piece))
-            _check(run, piece, states, saved[-1])
+            check_finite(states, start + piece.start, piece.rounds, _said(run, saved[-1], start))
+            _check_piece(run, piece, saved[-1], start)
+            if not run.record.every and (run.strict or number == len(plan) - 1):
+                next_ones = played_next(
+                    run, len(run.identities), jax.tree.map(lambda leaf: leaf[0], states), piece.start
+                )
+                check_inside(run, np.zeros(0), next_ones, piece.start, piece.rounds)
             if checkpoint is not None:
                 after = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
                 checkpoint.save(number, saved[-1] | after)
         states = jax.tree.map(np.asarray, states)
-    return warned(_assemble(run, plan, states, saved, time.perf_counter() - began))
+    return _assemble(run, plan, states, saved, time.perf_counter() - began)
 
 
-def _check(run: Run, piece: Piece, states: Any, saved: Arrays) -> None:
-    """What a piece came to: finite states, points of K, and, where that is asked for, answers that keep what is declared."""
-    said = sentences(saved, dict(zip(BREACHES, np.moveaxis(saved["first"], -2, 0), strict=True)), run.identities)
-    check_finite(states, piece.start, piece.rounds, said)
+def _check_piece(run: Run, piece: Piece, saved: Arrays, start: int) -> None:
+    """A piece that was played now or before: points of K, and, where that is asked for, answers that keep what is declared."""
     if run.strict:
-        check_answered(said)
+        check_answered(_said(run, saved, start))
     recorded = [saved[name] for name in ("actions", "queries") if name in saved]
-    if not run.record.every and (run.strict or piece.start + piece.rounds == run.rounds):
-        recorded = played_next(run, jax.tree.map(lambda leaf: leaf[0], states), piece.start)
-    check_inside(run, saved["outside"], recorded, piece.start, piece.rounds)
+    check_inside(run, saved["outside"], recorded, start + piece.start, piece.rounds)
+
+
+def _said(run: Run, saved: Arrays, start: int) -> tuple[str, ...]:
+    first = dict(zip(BREACHES, np.moveaxis(saved["first"], -2, 0), strict=True))
+    return sentences(saved, first, run.identities, start)
 
 
 def _with_progress(plan: list[Piece], done: int, progress: bool | None) -> Iterator[int]:
@@ -199,6 +214,8 @@ def _in_phases(
     key: Array | int,
     rounds: int | None,
     checkpoint: Checkpoint | None,
+    progress: bool | None,
+    quick: bool | None,
     options: dict[str, Any],
 ) -> Trajectory:
     """Play every phase of `anytime` as a separate run with its own key, against the problem from that round on."""
@@ -218,13 +235,9 @@ def _in_phases(
         cut = "" if phase.rounds == phase.algorithm.horizon else f"-first-{phase.rounds}"
         folder = None if checkpoint is None else Checkpoint(Path(checkpoint.folder) / f"phase-{number:02d}{cut}")
         key = own if batched else own[0]
-        shifted = Shifted(problem, phase.start)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeclarationWarning)  # they are said of the whole run
-            run = simulate(
-                shifted, phase.algorithm, network, key=key, rounds=phase.rounds, checkpoint=folder, **options
-            )
-        parts.append(replace(run, rounds=run.rounds + phase.start))
+        run = Run.of(Shifted(problem, phase.start), phase.algorithm, network, key=key, rounds=phase.rounds, **options)
+        part = _played(run, folder, progress, quick, phase.start)
+        parts.append(replace(part, rounds=part.rounds + phase.start))
     return warned(_joined(parts, int(rounds)))
 
 
