@@ -150,7 +150,7 @@ def test_a_last_quarter_in_which_the_best_point_earns_nothing_has_no_share(tmp_p
             lambda agent, t, x, late=late: jnp.where(jnp.asarray(t) < 6, 2.0, late) * (1 + x.sum()), BUDGET,
             linearizations.Concave(), gradient_bound=4.0, value_bound=4.0, comparator=[1.0, 0.0, 0.0],
         )  # fmt: skip
-        with pytest.raises(ValueError, match="earns .* in the last rounds, and a share of that means nothing"):
+        with pytest.raises(ValueError, match=r"earns .* in the last rounds, and a share of that means nothing"):
             measure.summary(problem, constant([1, 0, 0]))
         with pytest.raises(ValueError, match="in the last rounds"):
             measure.share(problem, constant([1, 0, 0]), last=0.25)
