@@ -11,7 +11,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 QUICK = ["--xla_backend_optimization_level=0"]
 if version("jaxlib").startswith(("0.8.", "0.9.", "0.10.", "0.11.")):  # an unknown flag would end the process
-    QUICK.append("--xla_cpu_use_fusion_emitters=false")
+    # Each worker has one processor, so that it gains nothing by splitting a program to compile its parts side by side.
+    QUICK += ["--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"]
 # Flags given from outside are kept, and where they say something else, they win.
 _given = os.environ.get("XLA_FLAGS", "").split()
 _named = {flag.split("=")[0] for flag in _given}
@@ -26,7 +27,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 
 
 # Tracing makes a great many objects that live for long: collecting as often as by default takes a tenth of the time.
-gc.set_threshold(100_000, 50, 1000)
+gc.set_threshold(1_000_000, 100, 1000)
 
 
 @pytest.fixture(autouse=True)
