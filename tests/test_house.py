@@ -236,7 +236,7 @@ SHOWN = {
     "own_set.py": lambda out: np.allclose(last_line(out)[-3:], [0.635, 1.301, 0.208], atol=0.03),
     "power_feeder.py": lambda out: column(out, FEEDER, 3) == [32, 32] and column(out, FEEDER, -1) == [0, 0],
     "quickstart.py": lambda out: (
-        min(column(out, KINDS, 1)) > 70 and max(column(out, KINDS, 2)) < 0
+        min(column(out, KINDS, 1)) > 70 and max(column(out, KINDS, 3)) < 0
     ),  # % of the best; regret
     "separate_processes.py": lambda out: last_line(out)[0] < 0.05 < last_line(out)[1],
     "theta.py": lambda out: np.all(np.diff(column(out, THETAS, 3)) < 0),  # certified regret

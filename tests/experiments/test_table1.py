@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from droculo import networks
-from droculo.experiments import Results, Sweep, collect, study, sweep
+from droculo.experiments import Results, Sweep, study, sweep
 from droculo.experiments.catalogue import ALGORITHMS
 from droculo.experiments.cell import build
 from droculo.experiments.rows import POINTS, RUNS
@@ -157,13 +157,3 @@ def test_growth_begins_where_all_seeds_have_calls():
     assert growth(rows, "loo_calls").slope == pytest.approx(1)
     assert growth(rows[:2], "loo_calls") is None
     assert growth([], "certified") is None
-
-
-def test_the_published_page_is_made_from_the_published_rows(tmp_path):
-    """docs/results/table1.md, made again from docs/results/data; any processor reads the same rows."""
-    results = Path(__file__).parents[2] / "docs" / "results"
-    for file in (results / "data" / "table1-full").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    found = collect(tmp_path)
-    assert found.missing == ()
-    assert STUDY_PAGES["table1"](found, tmp_path, found.command) == (results / "table1.md").read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from droculo import Scales, algorithms, measure, problems
-from droculo.experiments import Results, collect, study, sweep
+from droculo.experiments import Results, study, sweep
 from droculo.experiments.catalogue import FEEDBACKS
 from droculo.experiments.cell import build
 from droculo.experiments.studies import theory
@@ -120,15 +120,3 @@ def test_a_bound_says_something_only_from_astronomic_horizons_on():
     assert 20 < k < 100
     assert first.bound(2**k).regret < first.idle * 2**k
     assert first.bound(2 ** (k - 4)).regret > first.idle * 2 ** (k - 4)
-
-
-def test_the_published_page_is_made_from_the_published_rows(tmp_path):
-    """docs/results/theory.md, made again from docs/results/data."""
-    results = Path(__file__).parents[2] / "docs" / "results"
-    for file in (results / "data" / "theory-full").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    found = collect(tmp_path)
-    assert found.missing == ()
-    page = STUDY_PAGES["theory"](found, tmp_path, found.command)
-    assert page == (results / "theory.md").read_text()
-    assert "in 240 pairs of problem and horizon. It is below in all of them." in page

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from droculo.experiments import Spec
 
 Out = Annotated[Path, typer.Option("--out", help="The folder to write to: pages, and rows below data.")]
+Processes = Annotated[int, typer.Option(min=1, help="Cells to run side by side.")]
 _Size = StrEnum("_Size", ["quick", "full"])
 
 
@@ -21,7 +22,7 @@ def table1(
     context: typer.Context,
     size: Annotated[_Size, typer.Option(help="A few minutes, or an hour.")] = _Size.quick,
     out: Out = Path("results"),
-    processes: Annotated[int, typer.Option(min=1, help="Cells to run side by side.")] = 1,
+    processes: Processes = 1,
 ) -> int:
     """Measure every row of the paper's Table 1.
 
@@ -34,7 +35,7 @@ def theory(
     context: typer.Context,
     size: Annotated[_Size, typer.Option(help="A few minutes, or half an hour.")] = _Size.quick,
     out: Out = Path("results"),
-    processes: Annotated[int, typer.Option(min=1, help="Cells to run side by side.")] = 1,
+    processes: Processes = 1,
 ) -> int:
     """Compare the theorems' bounds with runs of the published algorithm.
 

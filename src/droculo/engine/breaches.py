@@ -30,7 +30,7 @@ _ADVICE = {
     "below_zero": "No guarantee holds for such functions: add a constant to f, or choose a linearization that allows them.",
     "falling": "No guarantee holds for such functions: choose a linearization that is not for monotone ones.",
 }
-#: how far an answer may be off as a share of its bound, though f computed in single precision
+#: how far an answer may be off, as a share of its bound: f may compute in single precision
 ROUNDING = 1e-6
 #: the round of what did not happen, in compiled code
 NEVER = np.iinfo(np.int32).max
@@ -56,9 +56,8 @@ class Breaches(eqx.Module):
     def of(cls, problem: Problem, order: int, rounds: Array, answers: Array, end: Array) -> Breaches:
         """Those among the answers of one agent before round `end`: gradients (order 1) or values (order 0), one in each row."""
         bounds, linearization, never = problem.bounds, problem.linearization, jnp.zeros(rounds.shape, bool)
-        answers = answers.astype(
-            jnp.promote_types(answers.dtype, jnp.result_type(float))
-        )  # f may count in whole numbers
+        # f may count in whole numbers
+        answers = answers.astype(jnp.promote_types(answers.dtype, jnp.result_type(float)))
         rounding = max(ROUNDING, np.sqrt(np.finfo(answers.dtype).eps))
         if order == 1:
             size, bound = jnp.linalg.norm(answers, axis=-1), bounds.gradient
@@ -68,9 +67,9 @@ class Breaches(eqx.Module):
                 low["falling"] = never
         else:
             size, bound = jnp.abs(answers), bounds.value
-            below = (answers < -bounds.value_noise - rounding * bound) & (
-                (bounds.value_noise > 0) | ~np.bool_(problem.noisy)
-            )
+            below = answers < -bounds.value_noise - rounding * bound
+            if problem.noisy:  # a user's own noise may have a size that is not declared
+                below &= bounds.value_noise > 0
             low = {"below_zero": below if linearization.non_negative else never, "falling": never}
         finite = jnp.isfinite(size)
         found = {"beyond_bounds": finite & (size > bound * (1 + rounding)), "not_finite": ~finite, **low}

@@ -48,6 +48,7 @@ class _Checked:
         return max(self.at(T, column) / self.check.bound(T).regret for T in self.horizons)
 
     def at(self, horizon: int, column: str) -> float:
+        """The mean over seeds."""
         values = [row[column] for row in self.runs if row["horizon"] == horizon]
         return sum(values) / len(values)
 
@@ -86,17 +87,9 @@ def write_theory(sweep: Sweep, out: Path, command: str) -> str:
         found = [_Checked(check, rows.of(check.cells)) for check in checks]
         return [each for each in found if each.runs]
 
-    published, others = checked(made.checks), checked(made.above)
-    parts: list[Part] = [made_by(command, rows.all), "## The bounds", FORMULA, *_above(others)]
-    if published:
-        parts = [
-            parts[0],
-            _summary(published, made.size),
-            *parts[1:3],
-            *_bounds(published),
-            *_runs(published),
-            *parts[3:],
-        ]
+    published, bounds = checked(made.checks), ["## The bounds", FORMULA]
+    parts = [_summary(published, made.size), *bounds, *_bounds(published), *_runs(published)] if published else bounds
+    parts = [made_by(command, rows.all), *parts, *_above(checked(made.above))]
     return Page("The theorems, checked", parts).write(out, "theory")
 
 
@@ -131,8 +124,9 @@ def _bounds(found: Sequence[_Checked]) -> list[Part]:
         "2^32 to 2^64", "bound / idle", "says something from",
     ]  # fmt: skip
     return [
-        f"One problem of each pair. G, and the bound as a share of *idle*, at T = {found[0].check.cells[-1].horizon}. The bound's own exponent differs from the "
-        "theorem's because lengths of slots and blocks are rounded to whole rounds, and by terms with smaller powers of T. *Idle* is alpha B0 T, the alpha-regret of a method that never earns anything, which none exceeds. "
+        f"One problem of each pair. G, and the bound as a share of *idle*, at T = {found[0].check.cells[-1].horizon}. The bound's own "
+        "exponent differs from the theorem's because lengths of slots and blocks are rounded to whole rounds, and by terms with "
+        "smaller powers of T. *Idle* is alpha B0 T, the alpha-regret of a method that never earns anything: no method has more. "
         "Until the horizon in the last column the bound is above that: its constants dominate, and no slope that is measured "
         "before can confirm or refute the power of T.",
         Table(head, rows, words=4),

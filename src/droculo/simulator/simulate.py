@@ -119,7 +119,7 @@ def _played(
                 next_ones = played_next(
                     run, len(run.identities), jax.tree.map(lambda leaf: leaf[0], states), piece.start
                 )
-                check_inside(run, np.zeros(0), next_ones, piece.start, piece.rounds)
+                check_inside(run, np.zeros(0), next_ones, start + piece.start, piece.rounds)
             if checkpoint is not None:
                 after = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
                 checkpoint.save(number, saved[-1] | after)
