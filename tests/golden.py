@@ -38,7 +38,7 @@ def runs():
         published = algorithms.published(problem.setting, asked, horizon=48, theta=0.5)
         yield f"published {model}", (problem, published, designs.RING, {"record": Record(every=3, queries=True)})
     for name, (problem, algorithm, network) in cases.CASES.items():
-        yield f"process {name}", (problem, algorithm, network, {"rounds": min(ROUNDS, algorithm.horizon)})
+        yield f"process {name}", (problem, algorithm, network, {"rounds": min(ROUNDS, algorithm.horizon or ROUNDS)})
     problem = designs.PROBLEMS["A2"]
     anytime = Anytime(lambda T: Droculo.design(problem.setting, feedback.bandit(), horizon=T, theta=0.5), first=8)
     yield "anytime", (problem, anytime, designs.RING, {"rounds": 24})

@@ -1,7 +1,7 @@
 """The contract of an algorithm: one agent's behaviour, seen through two ports."""
 
 from abc import abstractmethod
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import equinox as eqx
 import jax
@@ -11,6 +11,9 @@ from jax import Array
 
 from droculo.feedback import Feedback
 from droculo.sets import Set
+
+if TYPE_CHECKING:
+    from droculo.algorithms.timetable import Timetable
 
 State = Any
 Share = Any
@@ -37,18 +40,20 @@ class Slot(eqx.Module):
     block_start: Array  # the first round of its block
     index: Array  # its place among the slots of its block
     of_block: Array  # how many slots the block has
+    length: Array  # its rounds: fewer than `full` in the last slot of a horizon, none if it is not played
+    full: Array  # the rounds of the other slots of its block
+    block: Array  # the number of its block, counted from 0
     keys: Keys
-    length: int = eqx.field(static=True)  # its rounds: fewer than `full` in the last slot of a run
-    full: int = eqx.field(static=True)
+    most: int = eqx.field(static=True)  # the rounds of the longest slot of the run: a slot has room for so many actions
 
 
 class SlotPlay(eqx.Module):
     """What an agent does in one slot of rounds: it plays `actions`, and asks at `points` in `rounds`."""
 
-    actions: Array  # (rounds of the slot, d)
+    actions: Array  # (`Slot.most`, d): those beyond the slot's length are not played
     rounds: Array  # (questions,): the round, counted from 0, in which each question is asked
     points: Array  # (questions, d)
-    #: (rounds of the slot,): the rounds of the actions, if the values that they earn are to be answered as well. Bandit
+    #: (`Slot.most`,): the rounds of the actions, if the values that they earn are to be answered as well. Bandit
     #: feedback reveals these values; they are no queries.
     earned: Array | None = None
 
@@ -57,7 +62,7 @@ class Answers(eqx.Module):
     """What the world says to a slot's questions."""
 
     asked: Array  # (questions, d) gradients, or (questions,) values
-    earned: Array | None = None  # (rounds of the slot,): values of the actions, if `SlotPlay.earned` asks for them
+    earned: Array | None = None  # (`Slot.most`,): values of the actions, if `SlotPlay.earned` asks for them
 
 
 def _counted(label: str, about: str) -> Any:
@@ -100,13 +105,12 @@ class SilentPorts:
 class Algorithm(eqx.Module):
     """One agent. No agent axis, no sockets, no counters, no clock.
 
-    Time runs in blocks of `block` slots of `slot` rounds; the last block (and its last slot) may be shorter.
-    A driver calls `play` once per slot, adds up the shares, and calls `update` at the end of the block.
+    Time runs in blocks of slots of rounds, see `timetable`. A driver calls `play` once per slot, adds up the shares, and
+    calls `update` at the end of the block. A block that the run does not play to its end has no update.
     """
 
-    horizon: eqx.AbstractVar[int]
-    block: eqx.AbstractVar[int]
-    slot: eqx.AbstractVar[int]
+    horizon: eqx.AbstractVar[int | None]  # how many rounds it is for; None: for as many as one likes
+    timetable: eqx.AbstractVar["Timetable"]
     feedback: eqx.AbstractVar[Feedback]  # what it may learn; says whether it asks for gradients or values
     exchanges: eqx.AbstractVar[int]  # how often `update` calls `mix`
     #: what one exchange sends to each neighbour: a tree of `jax.ShapeDtypeStruct`, see `numbers`
@@ -133,12 +137,6 @@ class Algorithm(eqx.Module):
         """True if a neighbour that follows the same algorithm can have sent `tree`, finite numbers, in exchange `index` of
         an update. Implausible messages are discarded."""
         return True
-
-    def slot_at(self, start: Array, length: int, keys: Keys) -> Slot:
-        """The slot of `length` rounds that begins in round `start`."""
-        block_start = start - start % (self.block * self.slot)
-        of_block = jnp.minimum(self.block, -(-(self.horizon - block_start) // self.slot))
-        return Slot(start, block_start, (start - block_start) // self.slot, of_block, keys, length, self.slot)
 
 
 def numbers(*shape: int) -> jax.ShapeDtypeStruct:

@@ -75,6 +75,7 @@ def _independent(signal: Signal, slot: Slot, key: Array, dim: int, dtype: np.dty
     u, share = jax.random.uniform(for_chance, (2,), dtype)
     # A slot of one round has no round to choose, and then gradients need no draw of their own.
     when = jnp.zeros_like(slot.start)
-    if slot.length > 1:
-        when = jnp.minimum((share * slot.length).astype(slot.start.dtype), slot.length - 1)
+    if slot.most > 1:
+        last = jnp.maximum(slot.length - 1, 0)
+        when = jnp.minimum((share * slot.length).astype(slot.start.dtype), last.astype(slot.start.dtype))
     return Draw(u, when, signal.draw(for_v, dim, dtype), jnp.ones((), bool))

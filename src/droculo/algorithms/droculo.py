@@ -24,6 +24,7 @@ from droculo.algorithms.exchange import Exchange
 from droculo.algorithms.parts import parts_of
 from droculo.algorithms.schedules import Scales, Schedule, schedule
 from droculo.algorithms.steps import StepRule
+from droculo.algorithms.timetable import Timetable
 from droculo.feedback import Feedback
 from droculo.feedback.signals import SlotSums, ValueStats
 from droculo.linearizations import Linearization, Setting
@@ -64,9 +65,8 @@ class Droculo(Algorithm):
     oracle: InfeasibleProjection
     start: Vector
     tolerance: Vector
-    horizon: int = eqx.field(static=True)
-    block: int = eqx.field(static=True)
-    slot: int = eqx.field(static=True)
+    timetable: Timetable
+    horizon: int | None = eqx.field(static=True)
 
     @classmethod
     def design(
@@ -113,9 +113,9 @@ class Droculo(Algorithm):
         draw = self.draws.draw(signal, slot, self.domain.dim, x.dtype, state.draws)
         z = linearization.quantile(draw.u)
         points = signal.points(linearization.query(x, z), draw.v)
-        actions = self.feedback.actions(linearization.action(x), points, draw.when, slot.length)
+        actions = self.feedback.actions(linearization.action(x), points, draw.when, slot.most)
         rounds = jnp.broadcast_to(slot.start + draw.when, points.shape[:1])
-        earned = slot.start + jnp.arange(slot.length) if signal.hears_earned else None
+        earned = slot.start + jnp.arange(slot.most) if signal.hears_earned else None
         played = SlotPlay(actions, rounds, points, earned)
         answers = ports.ask(played, signal.order)
         asked = answers.asked if signal.order == 0 else linearization.pull(x, z, answers.asked[0])[None]

@@ -11,6 +11,7 @@ from droculo.algorithms.draws import Draws, EvenDraws
 from droculo.algorithms.exchange import Exchange, SendXY, SendY
 from droculo.algorithms.schedules import Schedule
 from droculo.algorithms.steps import FixedStep, StepRule
+from droculo.algorithms.timetable import Equal
 from droculo.expect import expect
 from droculo.feedback import Feedback
 from droculo.linearizations import Setting
@@ -55,7 +56,8 @@ def parts_of(
         "oracle": oracle,
         "start": _starting_point(run_set, start),
         "tolerance": np.asarray(plan.tolerance, np.float64),
-        **{name: getattr(plan, name) for name in ("horizon", "block", "slot")},
+        "timetable": Equal(plan.block, plan.slot, plan.horizon),
+        "horizon": plan.horizon,
     }
 
 

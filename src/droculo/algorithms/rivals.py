@@ -10,6 +10,7 @@ from jax import Array
 
 from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, numbers
 from droculo.algorithms.schedules import Scales, whole_horizon
+from droculo.algorithms.timetable import Equal
 from droculo.expect import expect
 from droculo.feedback import Feedback, full_information
 from droculo.linearizations import Linearization, Setting
@@ -27,7 +28,10 @@ class Rival(Algorithm):
     domain: Set
     horizon: int = eqx.field(static=True)
     block: int = eqx.field(static=True, default=1, kw_only=True)
-    slot: int = eqx.field(static=True, default=1, kw_only=True)
+
+    @property
+    def timetable(self) -> Equal:
+        return Equal(self.block, 1, self.horizon)
 
     @property
     def feedback(self) -> Feedback:

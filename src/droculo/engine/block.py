@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import partial, reduce
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -14,6 +14,7 @@ from jax.experimental.layout import Layout, with_layout_constraint
 
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import Answers, Keys, OracleCalls, SlotPlay
+from droculo.algorithms.timetable import Span
 from droculo.engine.breaches import Breaches, Listening
 from droculo.engine.record import Record
 from droculo.networks import Network
@@ -23,24 +24,22 @@ from droculo.sets.membership import slack
 
 
 class Shape(NamedTuple):
-    """What a compiled stretch of blocks depends on: every block has `slots` slots, and then one shorter slot or none."""
+    """What a compiled stretch of blocks depends on. One shape, and so one program, serves all blocks of a run."""
 
-    capacity: int  # room for this many blocks
-    slots: int
-    short: int
+    blocks: int  # room for so many blocks
+    rows: int  # room for so many recorded rounds
+    chunk: int  # slots that are played side by side
+    most: int  # the rounds of the longest slot
+    cut: bool  # True if a block of the run may be incomplete
     record: Record
-    at_once: int  # how many numbers the plays of slots that are played side by side may have
 
 
 class Kept(NamedTuple):
-    """The recorded rounds of a block; `valid` marks those that exist."""
+    """The recorded rounds of some blocks."""
 
-    rounds: Array
-    valid: Array
-    actions: Array
-    decisions: Array
-    queries: Array | None
-    outside: Array  # how many of its actions and queries are not in K
+    actions: Array  # (rows, d)
+    queries: Array | None  # (rows, questions, d)
+    outside: Array  # how many of these actions and queries are not in K
 
 
 class World(eqx.Module):
@@ -117,12 +116,12 @@ class Heard(NamedTuple):
 
 
 class AgentBlock(NamedTuple):
-    """One block of one agent: its rounds from `first` on are a function of these values."""
+    """One block of one agent: its rounds are a function of these values."""
 
     ports: AgentPorts
     shape: Shape
     state: Any
-    first: Array
+    span: Span
 
     @property
     def keys(self) -> Keys:
@@ -132,85 +131,95 @@ class AgentBlock(NamedTuple):
     def algorithm(self) -> Algorithm:
         return self.ports.world.algorithm
 
-    def whole(self) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
-        """Play, exchange and update: the new state, its costs, what the answers broke, and what is recorded."""
-        (total, breaches), seen = self.play()
-        kept = self.keep(seen)
-        state, spent = self.algorithm.update(self.ports, self.state, total, self.keys.fold_in(self.first))
+    def whole(self, kept: Kept | None, row: Array) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
+        """Play, exchange and update: the new state, its costs, what the answers broke, and what is recorded, from `row` on."""
+        (total, breaches), kept = self.play(kept, row)
+        if not self.shape.cut:
+            return *self._update(total), breaches, kept
+        idle = self.state, OracleCalls()
+        state, spent = jax.lax.cond(self.span.complete, lambda: _like(self._update(total), idle), lambda: idle)
         return state, spent, breaches, kept
 
-    def play(self) -> tuple[Heard, list[SlotPlay] | None]:
-        """What all slots came to, together. They are played side by side in chunks, so that memory does not grow with
-        the block; if it is a single chunk, the plays are returned too."""
-        shape, length = self.shape, self.algorithm.slot
-        numbers = self.ports.world.agents.shape[0] * length * self.algorithm.domain.dim
-        chunk = max(1, min(shape.slots, shape.at_once // numbers))
-        whole, rest = divmod(shape.slots, chunk)
+    def _update(self, total: Any) -> tuple[Any, OracleCalls]:
+        return self.algorithm.update(self.ports, self.state, total, self.keys.fold_in(self.span.first))
 
-        def add(c: Array, total: Heard) -> Heard:
-            return total.plus(self._slots(self.first + c * chunk * length, chunk, length)[0])
+    def play(self, kept: Kept | None, row: Array) -> tuple[Heard, Kept | None]:
+        """What all slots came to, together, and the recorded rounds. Slots are played side by side in chunks, so that memory
+        does not grow with the block."""
+        chunk = self.shape.chunk
 
-        parts = []
-        if whole:
-            heard, played = self._slots(self.first, chunk, length)
-            parts.append((heard if whole == 1 else jax.lax.fori_loop(1, whole, add, heard), played))
-        if rest:
-            parts.append(self._slots(self.first + whole * chunk * length, rest, length))
-        if shape.short:
-            parts.append(self._slots(self.first + shape.slots * length, 1, shape.short))
-        all_heard, seen = zip(*parts, strict=True)
-        return reduce(Heard.plus, all_heard), list(seen) if whole <= 1 else None
+        def add(c: Array, so_far: tuple[Heard, Kept | None]) -> tuple[Heard, Kept | None]:
+            total, kept = so_far
+            heard, played = self._slots(c * chunk)
+            return total.plus(heard), self._keep(kept, row, c * chunk, played)
 
-    def keep(self, seen: list[SlotPlay] | None) -> Kept | None:
-        """The recorded rounds, and how many of their actions and queries lie outside of K. `seen`: what `play` returned."""
-        record, algorithm = self.shape.record, self.algorithm
-        if record.every == 0:
+        heard, played = self._slots(jnp.zeros_like(self.span.slots))
+        first = heard, self._keep(kept, row, jnp.zeros_like(self.span.slots), played)
+        return jax.lax.fori_loop(1, -(-self.span.slots // chunk), add, first) if self._many else first
+
+    @property
+    def _many(self) -> bool:
+        """True if a block may have more slots than a chunk."""
+        return self.shape.chunk < self.ports.world.algorithm.timetable.most_slots
+
+    def recorded(self) -> Kept | None:
+        """Room for the recorded rounds of a stretch of blocks, and none of them yet."""
+        if self.shape.record.every == 0:
             return None
-        if record.every == 1 and seen is not None:
-            actions = jnp.concatenate([played.actions.reshape(-1, algorithm.domain.dim) for played in seen])
-            queries = jnp.concatenate([jnp.repeat(played.points, played.actions.shape[1], axis=0) for played in seen])
-            rounds, valid = self.first + jnp.arange(len(actions)), jnp.ones(len(actions), bool)
-        else:
-            rounds, valid, actions, queries = self._replayed()
-        outside = jnp.zeros((), jnp.int32)
-        if algorithm.domain.has_fast_contains:
-            outside = _outside(algorithm.domain, valid, actions, queries)
-        decisions = algorithm.decision(self.state)
-        return Kept(rounds, valid, actions, decisions, queries if record.queries else None, outside)
+        played = jax.eval_shape(lambda: self._slots(jnp.zeros_like(self.span.slots))[1])
+        rows = self.shape.rows + self._step
+        dim, dtype = self.algorithm.domain.dim, played.actions.dtype
+        questions = jnp.zeros((rows, *played.points.shape[1:]), dtype) if self.shape.record.queries else None
+        return Kept(jnp.zeros((rows, dim), dtype), questions, jnp.zeros((), jnp.int32))
 
-    def _slot(self, start: Array, length: int) -> tuple[Heard, SlotPlay]:
-        ports = Listening(self.ports, self.ports.world.problem, self.ports.world.rounds)
-        share, played = self.algorithm.play(ports, self.state, self.algorithm.slot_at(start, length, self.keys))
+    @property
+    def _step(self) -> int:
+        """The most recorded rounds of one chunk."""
+        return -(-self.shape.chunk * self.shape.most // self.shape.record.every)
+
+    def _keep(self, kept: Kept | None, row: Array, index: Array, played: SlotPlay) -> Kept | None:
+        """With the recorded rounds of the chunk that begins with slot `index`. Rows behind the last round of the chunk are
+        overwritten by what comes next, or left out at the end."""
+        if kept is None:
+            return None
+        every, span, domain = self.shape.record.every, self.span, self.algorithm.domain
+        begin = span.first + index * span.slot
+        first = -(-begin // every)
+        rounds = (first + jnp.arange(self._step)) * every
+        place = rounds - begin
+        slot, offset = jnp.minimum(place // span.slot, self.shape.chunk - 1), place % span.slot
+        actions, queries = played.actions[slot, offset], played.points[slot]
+        outside = kept.outside
+        if domain.has_fast_contains:
+            last = begin + jnp.minimum(self.shape.chunk, span.slots - index) * span.slot
+            valid = rounds < jnp.minimum(last, span.end)
+            outside = outside + _outside(domain, valid, actions, queries)
+        at = row + first - -(-span.first // every)
+        write = partial(jax.lax.dynamic_update_slice_in_dim, start_index=at, axis=0)
+        asked = None if kept.queries is None else write(kept.queries, queries)
+        return Kept(write(kept.actions, actions), asked, outside.astype(kept.outside.dtype))
+
+    def _slot(self, index: Array) -> tuple[Heard, SlotPlay]:
+        world = self.ports.world
+        slot = self.span.slot_at(index, self.keys, self.shape.most)
+        ports = Listening(self.ports, world.problem, world.rounds, slot.length)
+        share, played = self.algorithm.play(ports, self.state, slot)
+        share = jax.tree.map(lambda leaf: jnp.where(slot.length > 0, leaf, jnp.zeros_like(leaf)), share)
         return Heard(share, ports.breaches), played
 
-    def _slots(self, start: Array, number: int, length: int) -> tuple[Heard, SlotPlay]:
-        """Equal slots side by side: what they came to, and what was played."""
-        if number == 1:  # without a batch axis of length one, since one slot is the rule at theta = 1
-            heard, played = self._slot(start, length)
+    def _slots(self, index: Array) -> tuple[Heard, SlotPlay]:
+        """A chunk of slots side by side: what they came to, and what was played."""
+        if self.shape.chunk == 1:  # without a batch axis of length one, since one slot is the rule at theta = 1
+            heard, played = self._slot(index)
             return heard, jax.tree.map(lambda leaf: leaf[None], played)
-        heard, played = jax.vmap(lambda q: self._slot(start + q * length, length))(jnp.arange(number))
+        heard, played = jax.vmap(self._slot)(index + jnp.arange(self.shape.chunk))
         share = jax.tree.map(lambda leaf: _rows(leaf).sum(axis=0), heard.share)
         return Heard(share, heard.breaches.over_slots()), played
 
-    def _replayed(self) -> tuple[Array, ...]:
-        """The rounds to keep, played again: a slot's plays are a function of state and key. Answers are unused, so XLA
-        removes the oracle calls."""
-        shape, slot, every = self.shape, self.algorithm.slot, self.shape.record.every
 
-        def of_slots(begin: Array, slots: int, length: int) -> tuple[Array, ...]:
-            rounds = (-(-begin // every) + jnp.arange(-(-slots * length // every))) * every
-            valid = rounds < begin + slots * length
-
-            def replay(offset: Array) -> tuple[Array, Array]:
-                played = self._slot(begin + offset // length * length, length)[1]
-                return played.actions[offset % length], played.points
-
-            return rounds, valid, *jax.vmap(replay)(jnp.where(valid, rounds - begin, 0))
-
-        parts = [of_slots(self.first, shape.slots, slot)] if shape.slots else []
-        if shape.short:
-            parts.append(of_slots(self.first + shape.slots * slot, 1, shape.short))
-        return tuple(map(jnp.concatenate, zip(*parts, strict=True)))
+def _like(tree: Any, other: Any) -> Any:
+    """The same numbers, of the types of `other`."""
+    return jax.tree.map(lambda leaf, model: jnp.asarray(leaf).astype(jnp.asarray(model).dtype), tree, other)
 
 
 def _rows(shares: Array) -> Array:
@@ -228,6 +237,6 @@ def _rows(shares: Array) -> Array:
 def _outside(domain: Set, valid: Array, actions: Array, queries: Array) -> Array:
     """How many recorded actions and queries are not in K."""
     points = jnp.concatenate([actions, queries.reshape(-1, domain.dim)])
-    asked = jnp.repeat(valid, queries.shape[1])
+    asked = jnp.repeat(valid, queries.shape[1], total_repeat_length=len(queries) * queries.shape[1])
     inside = jax.vmap(lambda x: domain.contains(x, slack(points.dtype, domain)))(points)
     return jnp.sum(~inside & jnp.concatenate([valid, asked]))

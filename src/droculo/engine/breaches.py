@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from droculo.algorithms.contract import Answers, Ports, SlotPlay
 from droculo.oracles.native import once
 from droculo.problems import Problem
+from droculo.problems.base import NOT_PLAYED
 
 #: what can be seen in an answer: name -> what it is
 BREACHES = {
@@ -73,7 +74,7 @@ class Breaches(eqx.Module):
             low = {"below_zero": below if linearization.non_negative else never, "falling": never}
         finite = jnp.isfinite(size)
         found = {"beyond_bounds": finite & (size > bound * (1 + rounding)), "not_finite": ~finite, **low}
-        flags = jnp.stack([found[name] for name in BREACHES]) & (rounds < end)
+        flags = jnp.stack([found[name] for name in BREACHES]) & (rounds < end) & (rounds != NOT_PLAYED)
         first = jnp.where(flags, rounds.astype(jnp.int32), NEVER)
         return cls(flags.sum(axis=-1, dtype=jnp.int32), first.min(axis=-1, initial=NEVER))
 
@@ -89,17 +90,25 @@ class Breaches(eqx.Module):
 class Listening:
     """An agent's ports in one slot; what they answer is looked at on its way to the agent."""
 
-    def __init__(self, ports: Ports, problem: Problem, end: Array):
+    def __init__(self, ports: Ports, problem: Problem, end: Array, length: Array):
         self.mix, self.breaches = ports.mix, Breaches.none()
-        self._ports, self._problem, self._end = ports, problem, end
+        self._ports, self._problem, self._end, self._length = ports, problem, end, length
 
     def ask(self, played: SlotPlay, order: int) -> Answers:
+        played = self._really(played)
         answers = self._ports.ask(played, order)
         answers = Answers(once(answers.asked), answers.earned)  # or XLA would ask again for what is looked at
         self.breaches |= Breaches.of(self._problem, order, played.rounds, answers.asked, self._end)
         if played.earned is not None and answers.earned is not None:
             self.breaches |= Breaches.of(self._problem, 0, played.earned, answers.earned, self._end)
         return answers
+
+    def _really(self, played: SlotPlay) -> SlotPlay:
+        """The same with the round `NOT_PLAYED` where a slot has room for more rounds than are played."""
+        rounds, earned = jnp.where(self._length > 0, played.rounds, NOT_PLAYED), played.earned
+        if earned is not None:
+            earned = jnp.where(jnp.arange(earned.shape[0]) < self._length, earned, NOT_PLAYED)
+        return SlotPlay(played.actions, rounds, played.points, earned)
 
 
 @contextmanager

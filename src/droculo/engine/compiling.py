@@ -33,8 +33,9 @@ def is_short(algorithm: Algorithm, agents: int) -> bool:
     """True if a run is to be compiled quickly. It depends on the algorithm's horizon and not on the rounds or seeds of a run, so that
     a shorter run is the beginning of a longer one, to the last bit."""
     dim = algorithm.domain.dim
-    exchanges = algorithm.horizon / (algorithm.block * algorithm.slot) * algorithm.exchanges
-    return agents * algorithm.horizon * dim <= SHORT and agents * exchanges * dim**2 <= FEW
+    rounds = algorithm.horizon
+    exchanges = len(algorithm.timetable.until(rounds).number) * algorithm.exchanges
+    return agents * rounds * dim <= SHORT and agents * exchanges * dim**2 <= FEW
 
 
 @cache

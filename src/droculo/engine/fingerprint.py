@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import Answers, Keys, SilentPorts, SlotPlay
 from droculo.engine.compiling import program
+from droculo.engine.plan import first_slot
 from droculo.engine.results_version import RESULTS_VERSION
 from droculo.engine.run import cast
 from droculo.precision import double
@@ -221,6 +222,6 @@ def _first_block(algorithm: Algorithm) -> Any:
     state, ports = algorithm.init(), _Imagined()
     key = jax.random.key(0)
     keys = Keys(key, key)
-    share, played = algorithm.play(ports, state, algorithm.slot_at(jnp.asarray(0), algorithm.slot, keys))
+    share, played = algorithm.play(ports, state, first_slot(algorithm, keys))
     moved, _ = algorithm.update(ports, state, share, keys)
     return played.actions, played.points, algorithm.decision(state), algorithm.decision(moved), jax.random.uniform(key)

@@ -1,4 +1,4 @@
-"""How a run is divided: blocks of equal shape, and perhaps a last one that is shorter."""
+"""How a run is divided: pieces of whole blocks, all of one shape, so that one compiled program plays them all."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from droculo.algorithms import Algorithm
-from droculo.algorithms.contract import Keys, SilentPorts
+from droculo.algorithms.contract import Keys, SilentPorts, Slot
+from droculo.algorithms.timetable import Span
 from droculo.engine.block import Shape
 from droculo.engine.record import Record
 
@@ -23,49 +25,72 @@ AT_ONCE_ELSEWHERE = 1 << 28
 class Piece(NamedTuple):
     """A stretch of blocks that is run in one go."""
 
-    shape: Shape
+    spans: Span  # its blocks, as arrays
     start: int  # its first round
-    blocks: int
-    rounds: int
+    rounds: int  # that are played
+
+    @property
+    def blocks(self) -> int:
+        return len(self.spans.number)
+
+    def padded(self, blocks: int) -> Span:
+        """Its blocks as arrays of a fixed length; what is added is not played."""
+        return jax.tree.map(lambda each: jnp.asarray(np.pad(each, (0, blocks - len(each)), "edge")), self.spans)
 
 
-def at_once() -> int:
-    """Memory budget for plays, in numbers."""
-    return AT_ONCE if jax.default_backend() == "cpu" else AT_ONCE_ELSEWHERE
-
-
-def pieces(algorithm: Algorithm, rounds: int, record: Record) -> list[Piece]:
-    """Equal stretches of full blocks, then the last and shorter block if there is one."""
-    length = algorithm.block * algorithm.slot
-    blocks, rest = divmod(rounds, length)
-    found = []
-    if blocks:
-        capacity = -(-blocks // PIECES)
-        shape = Shape(capacity, algorithm.block, 0, record, at_once())
-        for first in range(0, blocks, capacity):
-            number = min(capacity, blocks - first)
-            found.append(Piece(shape, first * length, number, number * length))
-    if rest:
-        slots, short = divmod(rest, algorithm.slot)
-        if short:  # a run that ends within a slot plays it as a longer run would, and discards the rest
-            short = min(algorithm.slot, algorithm.horizon - (rounds - short))
-            slots, short = (slots + 1, 0) if short == algorithm.slot else (slots, short)
-        found.append(Piece(Shape(1, slots, short, record, at_once()), blocks * length, 1, rest))
+def pieces(algorithm: Algorithm, rounds: int, begin: int = 0) -> list[Piece]:
+    """About `PIECES` stretches of blocks, of about as many rounds each, from block `begin` on. An incomplete block is a piece
+    of its own: what came before it is where a longer run continues."""
+    spans = algorithm.timetable.until(rounds)
+    most = -(-rounds // PIECES)
+    found, first = [], begin
+    for b in range(begin, len(spans.number)):
+        last = b == len(spans.number) - 1
+        full = spans.end[b] - spans.first[first] + (0 if last else spans.end[b + 1] - spans.first[b + 1]) > most
+        if last or full or not spans.complete[b + 1]:
+            start = int(spans.first[first])
+            found.append(Piece(spans.at(slice(first, b + 1)), start, min(rounds, int(spans.end[b])) - start))
+            first = b + 1
     return found
 
 
-def shapes_of_blocks(algorithm: Algorithm, rounds: int, record: Record) -> list[Shape]:
-    """The shape of every block, for a driver that plays them one by one."""
-    return [
-        piece.shape._replace(capacity=1) for piece in pieces(algorithm, rounds, record) for _ in range(piece.blocks)
-    ]
+def shape_of(algorithm: Algorithm, rounds: int, record: Record, agents: int, plan: list[Piece]) -> Shape:
+    """The shape of all pieces of a run."""
+    timetable, spans = algorithm.timetable, algorithm.timetable.until(rounds)
+    most = timetable.longest_slot(rounds)
+    room = AT_ONCE if jax.default_backend() == "cpu" else AT_ONCE_ELSEWHERE
+    chunk = timetable.side_by_side
+    if algorithm.horizon is not None:  # without one nothing may depend on how long the run is, to the last bit
+        chunk = min(chunk, int(spans.slots.max()))
+    chunk = max(1, min(chunk, room // (agents * most * algorithm.domain.dim)))
+    rows = max(int(piece.spans.end[-1]) - piece.start for piece in plan)
+    rows = -(-rows // record.every) + 1 if record.every else 0
+    cut = not bool(spans.complete.all())
+    return Shape(max(piece.blocks for piece in plan), rows, chunk, most, cut, record)
+
+
+def one_by_one(plan: list[Piece]) -> list[Piece]:
+    """The same blocks, each a piece of its own, for a driver that plays them one by one."""
+    found = []
+    for piece in plan:
+        last = piece.start + piece.rounds
+        for b in range(piece.blocks):
+            start, end = int(piece.spans.first[b]), int(piece.spans.end[b])
+            found.append(Piece(piece.spans.at(slice(b, b + 1)), start, min(end, last) - start))
+    return found
+
+
+def first_slot(algorithm: Algorithm, keys: Keys | None = None) -> Slot:
+    """The first slot of a run, for a look at what an algorithm plays."""
+    span = algorithm.timetable.blocks(1).at(0)
+    keys = keys or Keys(jax.random.key(0), jax.random.key(0))
+    return Span(*map(jnp.asarray, span)).slot_at(0, keys, int(span.slot))
 
 
 def questions(algorithm: Algorithm) -> int:
     """How many points one slot asks at, read off the algorithm itself."""
 
     def play() -> Any:
-        slot = algorithm.slot_at(jnp.zeros((), int), algorithm.slot, Keys(jax.random.key(0), jax.random.key(0)))
-        return algorithm.play(SilentPorts(), algorithm.init(), slot)[1]
+        return algorithm.play(SilentPorts(), algorithm.init(), first_slot(algorithm))[1]
 
     return int(jax.eval_shape(play).points.shape[0])

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import SilentPorts
+from droculo.algorithms.timetable import Span
 from droculo.engine.block import RunKeys, World
 from droculo.engine.breaches import DeclarationWarning
 from droculo.engine.compiling import is_short
@@ -61,7 +62,7 @@ class Run:
     ) -> Run:
         """Check the arguments of a driver, as far as that is possible without running anything."""
         check_types(problem, algorithm, network, record)
-        rounds = as_rounds(rounds, algorithm.horizon)
+        rounds = as_rounds(rounds, algorithm)
         keys, batched = as_keys(key)
         identities, kind = as_identities(agents, network.n_agents), np.dtype(dtype)
         check(problem, algorithm, network, identities, kind)
@@ -111,13 +112,19 @@ def as_keys(key: Array | int) -> tuple[Array, bool]:
     return (key, True) if key.ndim == 1 else (key[None], False)
 
 
-def as_rounds(rounds: int | None, horizon: int) -> int:
-    """How many rounds to play, by default all of them."""
+def as_rounds(rounds: int | None, algorithm: Algorithm) -> int:
+    """How many rounds to play, by default all that the algorithm is for."""
+    horizon = algorithm.horizon
+    if rounds is None and horizon is None:
+        raise ValueError("this algorithm plays for as long as you like: say how many rounds, with rounds=...")
     if rounds is None:
-        return horizon
-    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or not 1 <= rounds <= horizon:
+        return int(horizon)  # type: ignore[arg-type]
+    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 1:
+        raise ValueError(f"rounds is a whole number, at least 1; got {rounds!r}.")
+    last = algorithm.timetable.last
+    if last is not None and rounds > last:
         raise ValueError(
-            f"rounds is a whole number from 1 to the algorithm's horizon, {horizon}; got {rounds!r}. Design the algorithm "
+            f"rounds is a whole number from 1 to the algorithm's horizon, {last}; got {rounds!r}. Design the algorithm "
             "for a longer horizon, or wrap its design in droculo.Anytime."
         )
     return int(rounds)
@@ -209,18 +216,21 @@ def check_inside(run: Run, outside: Array | NDArray, recorded: Sequence[NDArray]
         )
 
 
-def played_next(run: Run, agents: int, states: Any, start: int) -> list[NDArray]:
-    """Actions and queries of two of so many agents in the states (agents, ...) that they are in, for runs that record nothing."""
+def played_next(run: Run, agents: int, states: Any, span: Span) -> list[NDArray]:
+    """Actions and queries of two of so many agents in the states (agents, ...) that they are in, for runs that record nothing.
+    `span`: a block."""
     few, number = jax.tree.map(lambda leaf: leaf[:LOOKS_A_PIECE], states), min(LOOKS_A_PIECE, agents)
-    played = _plays(run.algorithm, number, few, jnp.asarray(start), RunKeys.of(run.keys[0]))
+    placed = Span(*map(jnp.asarray, span))
+    played = _plays(run.algorithm, number, few, placed, RunKeys.of(run.keys[0]), int(span.slot))
     return [np.asarray(points) for points in played]
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _plays(algorithm: Algorithm, number: int, states: Any, start: Array, keys: RunKeys) -> tuple[Array, Array]:
+def _plays(
+    algorithm: Algorithm, number: int, states: Any, span: Span, keys: RunKeys, most: int
+) -> tuple[Array, Array]:
     def one(agent: Array, state: Any) -> tuple[Array, Array]:
-        slot = algorithm.slot_at(start, algorithm.slot, keys.of_agent(agent))
-        played = algorithm.play(SilentPorts(), state, slot)[1]
+        played = algorithm.play(SilentPorts(), state, span.slot_at(0, keys.of_agent(agent), most))[1]
         return played.actions, played.points
 
     return jax.vmap(one)(jnp.arange(number), states)

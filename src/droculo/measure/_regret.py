@@ -101,10 +101,15 @@ def rewards(problem: Problem, plays: History) -> Numbers:
 
 def fixed_rewards(problem: Problem, plays: History, point: Numbers) -> Numbers:
     """(1/N) sum_j f_{t,j}(point) for every recorded round t: what staying there would have earned."""
+    still = np.broadcast_to(np.asarray(point, np.float64), (len(plays.rounds), len(point)))
+    return rewards_at(problem, plays.agents, plays.rounds, still)
+
+
+def rewards_at(problem: Problem, agents: NDArray[np.int64], rounds: NDArray[np.int64], points: Numbers) -> Numbers:
+    """(1/N) sum_j f_{t,j}(point) for every round t and its own point: points (rounds, d)."""
     with double():
-        agents, rounds = jnp.asarray(plays.agents), jnp.asarray(plays.rounds)
-        still = jnp.broadcast_to(jnp.asarray(point, jnp.float64), (len(plays.rounds), 1, len(point)))
-        return np.asarray(_rewards(problem, agents, rounds, still))[:, 0]
+        where = (jnp.asarray(agents), jnp.asarray(rounds), jnp.asarray(points, jnp.float64)[:, None])
+        return np.asarray(_rewards(problem, *where))[:, 0]
 
 
 def regret(
@@ -123,10 +128,7 @@ def regret(
     """
     expect(comparator, (Comparator, type(None)), "comparator", "Pass what measure.best_fixed_point returned.")
     drawn = draw(problem, plays, sample, "regret")
-    if alpha is None:
-        bound = problem.linearization.for_set(problem.set).alpha
-        assert bound is not None
-        alpha = float(bound)
+    alpha = alpha_of(problem) if alpha is None else alpha
     times = curve_times(plays.horizon, at) if sample is None else np.zeros(0, np.int64)
     best = _comparators(problem, plays, times, comparator)
     if sample is not None:
@@ -144,6 +146,13 @@ def regret(
     if plays.actions.ndim == 3:
         earned, error, curve = earned[0], error[0], curve[0]
     return Regret(alpha, best[-1], earned, error, drawn.nodes, times, curve)
+
+
+def alpha_of(problem: Problem) -> float:
+    """The alpha of the problem's class on its own set."""
+    alpha = problem.linearization.for_set(problem.set).alpha
+    assert alpha is not None
+    return float(alpha)
 
 
 def _comparators(problem: Problem, plays: History, times: Times, given: Comparator | None) -> list[Comparator]:

@@ -17,6 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.precision import double
 from droculo.sets.geometry import Vector
 
+#: numbers of rounds
+Rounds = Sequence[int] | NDArray[np.int64]
+#: so many numbers, and at most so many rows, of a table of weights are computed at a time
+MOST_NUMBERS, MOST_ROWS = 2**20, 1024
+
 
 class Adversary(eqx.Module):
     """Weights w_{t,i}: a vector for every agent and round, as a pure function. Rounds count from 0."""
@@ -34,14 +39,30 @@ class Adversary(eqx.Module):
         return int(self.highest.shape[0])
 
     def totals(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> Vector:
-        """(1/N) sum over these agents and the first T rounds, for each of the growing horizons T, in one pass."""
+        """(1/N) sum over these agents and the first T rounds, for each of the horizons T, in one pass."""
+        return self.totals_between([0] * len(horizons), horizons, agents)
+
+    def totals_between(self, starts: Rounds, ends: Rounds, agents: NDArray[np.int64]) -> Vector:
+        """(1/N) sum over these agents and the rounds start <= t < end, for every window, in one pass over the rounds.
+
+        Weights are added up between neighbouring starts and ends first: nothing is a difference of large sums, so that
+        windows apart from each other have the same totals where they have the same weights, to the last bit.
+        """
+        first, last = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+        edges = np.unique([first, last])
+        parts = np.zeros((len(edges), self.highest.shape[1]))
         with double():
-            named = jnp.asarray(agents)
-            total, done, found = jnp.zeros(self.highest.shape[1]), 0, []
-            for horizon in horizons:
-                total, done = _more(self, named, total, jnp.asarray(done), jnp.asarray(int(horizon))), int(horizon)
-                found.append(np.asarray(total))
-            return np.stack(found)
+            named, step = jnp.asarray(agents), chunk(parts.shape[1])
+            empty = jnp.zeros((step, parts.shape[1]))
+            for begin in range(int(edges[0]), int(edges[-1]), step):
+                rounds = np.arange(begin, min(begin + step, int(edges[-1])))
+                means = np.asarray(_means(self, named, jnp.asarray(begin), jnp.asarray(len(rounds)), empty))
+                np.add.at(parts, np.searchsorted(edges, rounds, side="right") - 1, means[: len(rounds)])
+        found, order = np.zeros((len(first), parts.shape[1])), np.argsort(first, kind="stable")
+        for same in np.split(order, np.flatnonzero(np.diff(first[order])) + 1):  # windows that begin together
+            place, until = np.searchsorted(edges, first[same[0]]), np.searchsorted(edges, last[same])
+            found[same] = np.cumsum(parts[place : until.max()], axis=0)[until - place - 1]
+        return found
 
 
 class Constant(Adversary):
@@ -164,6 +185,10 @@ class Switching(Adversary):
         one, other = _table(first), _table(second)
         return cls(np.stack([(3 * one + other) / 4, other, one]), every=every, opening=1)
 
+    def starts(self, horizon: int) -> NDArray[np.int64]:
+        """The rounds before the horizon in which a phase begins, round 0 among them."""
+        return np.arange(0, horizon, int(self.every))
+
     @property
     def lowest(self) -> Vector:
         return self.values.min(axis=0)
@@ -223,13 +248,18 @@ class Heterogeneous(Adversary):
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _more(adversary: Adversary, agents: Array, total: Array, start: Array, stop: Array) -> Array:
-    """`total` and the mean weights of these agents in the rounds from `start` to `stop`."""
+def _means(adversary: Adversary, agents: Array, start: Array, number: Array, empty: Array) -> Array:
+    """The mean weights of these agents in so many rounds from `start` on, in the first rows of what is `empty`."""
 
-    def one(t: Array, total: Array) -> Array:
-        return total + jnp.mean(jax.vmap(adversary.at, (0, None))(agents, t), axis=0)
+    def one(k: Array, means: Array) -> Array:
+        return means.at[k].set(jnp.mean(jax.vmap(adversary.at, (0, None))(agents, start + k), axis=0))
 
-    return jax.lax.fori_loop(start, stop, one, total)
+    return jax.lax.fori_loop(0, number, one, empty)
+
+
+def chunk(entries: int) -> int:
+    """How many rows of so many entries are computed at a time."""
+    return max(1, min(MOST_ROWS, MOST_NUMBERS // entries))
 
 
 def _table(values: ArrayLike) -> Vector:

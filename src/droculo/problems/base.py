@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from droculo.linearizations import Bounds, Linearization, Setting
 from droculo.precision import double
-from droculo.problems.adversaries import Adversary
+from droculo.problems.adversaries import Adversary, Rounds, chunk
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 
+#: the number of a round that is not played: drivers ask for a fixed number of rounds at a time, and discard what such a
+#: one answers. It stays below zero when rounds are shifted.
+NOT_PLAYED = -(1 << 30)
 #: a proven gap below this share of the total makes a comparator "certified"
 SMALL_GAP = 0.01
 
@@ -78,8 +81,17 @@ class Problem(eqx.Module):
         return None
 
     def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
-        """`comparator` for several growing horizons; a problem that can do them in one pass overrides this."""
-        return [self.comparator(horizon, agents) for horizon in horizons]
+        """`comparator` for several horizons."""
+        return self.comparators_between([0] * len(horizons), horizons, agents)
+
+    def comparators_between(self, starts: Rounds, ends: Rounds, agents: NDArray[np.int64]) -> list[Comparator | None]:
+        """The best fixed point of the rounds start <= t < end of every window, where it is known; None where not.
+
+        What is known is that of windows from round 0 on, one by one, by `comparator`. A problem that knows others too, or
+        can do them in one pass, overrides this, and `comparator` with `self.comparators([horizon], agents)[0]`.
+        """
+        windows = zip(starts, ends, strict=True)
+        return [self.comparator(int(end), agents) if start == 0 else None for start, end in windows]
 
     @property
     def differentiable(self) -> bool:
@@ -124,6 +136,10 @@ class Planted(Problem):
     def reward(self, weights: Array, x: Array) -> Array:
         """f for the given weights, affine in them."""
 
+    def best_of_each(self, weights: Vector) -> Vector:
+        """`best` for every row of a table of weights: (rows, entries) to (rows, d)."""
+        return np.stack([self.best(row) for row in weights])
+
     def value(self, agent: Array, t: Array, x: Array) -> Array:
         return self.reward(self.weights.at(agent, t), x)
 
@@ -131,11 +147,32 @@ class Planted(Problem):
         return self.comparators([horizon], agents)[0]
 
     def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator]:  # type: ignore[override]
-        found = []
-        for horizon, total in zip(horizons, self.weights.totals(horizons, agents), strict=True):
-            mean = total / horizon
-            point = self.best(mean)
-            with double():
-                earned = horizon * float(self.reward(jnp.asarray(mean), jnp.asarray(point)))
-            found.append(Comparator.exact(point, earned))
+        return self.comparators_between([0] * len(horizons), horizons, agents)
+
+    def comparators_between(self, starts: Rounds, ends: Rounds, agents: NDArray[np.int64]) -> list[Comparator]:  # type: ignore[override]
+        lengths = np.asarray(ends, np.int64) - np.asarray(starts, np.int64)
+        means = self.weights.totals_between(starts, ends, agents) / lengths[:, None]
+        points = self.best_of_each(means)
+        totals = lengths * self._earned(means, points)
+        return [Comparator.exact(point, float(total)) for point, total in zip(points, totals, strict=True)]
+
+    def _earned(self, weights: Vector, points: Vector) -> Vector:
+        """`reward` of every row, by one program for any number of rows."""
+        size, found = chunk(max(weights.shape[1], points.shape[1])), np.zeros(len(weights))
+        with double():
+            for start in range(0, len(weights), size):
+                part = slice(start, min(start + size, len(weights)))
+                number = part.stop - start
+                filled = (np.pad(table[part], ((0, size - number), (0, 0))) for table in (weights, points))
+                found[part] = np.asarray(_rewards(self, *map(jnp.asarray, filled), jnp.asarray(number)))[:number]
         return found
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _rewards(problem: Planted, weights: Array, points: Array, number: Array) -> Array:
+    """What the first `number` points earn, each with the weights of its row; then zeros."""
+
+    def one(k: Array, earned: Array) -> Array:
+        return earned.at[k].set(problem.reward(weights[k], points[k]))
+
+    return jax.lax.fori_loop(0, number, one, jnp.zeros(len(weights)))

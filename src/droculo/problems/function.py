@@ -1,7 +1,7 @@
 """Problems from a user-defined function: one written in JAX, or a black box on the host."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.linearizations import Bounds, Linearization
 from droculo.precision import double
+from droculo.problems.adversaries import Rounds
 from droculo.problems.base import Comparator, Posed
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
@@ -39,13 +40,15 @@ class UserDefined(Posed):
     def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
         return self.comparators([horizon], agents)[0]
 
-    def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
-        if self.best is None:
-            return [None] * len(horizons)
-        known = [_numbers(self.best(int(T)) if callable(self.best) else self.best) for T in horizons]
+    def comparators_between(self, starts: Rounds, ends: Rounds, agents: NDArray[np.int64]) -> list[Comparator | None]:
+        """What the user knows is the best of the first rounds, not that of later windows."""
         earned: dict[bytes, NDArray[np.float64]] = {}
         found: list[Comparator | None] = []
-        for T, best in zip(horizons, known, strict=True):
+        for start, T in zip(starts, ends, strict=True):
+            if self.best is None or start > 0:
+                found.append(None)
+                continue
+            best = _numbers(self.best(int(T)) if callable(self.best) else self.best)
             if best.ndim == 0:
                 found.append(Comparator(np.full(self.set.dim, np.nan), float(best) * T, "given", 0.0))
                 continue
@@ -55,7 +58,7 @@ class UserDefined(Posed):
                 )
             if best.tobytes() not in earned:
                 with double():
-                    rounds = jnp.arange(max(horizons))
+                    rounds = jnp.arange(max(ends))
                     each = _rewards(self, jnp.asarray(agents), rounds, jnp.asarray(best))
                     earned[best.tobytes()] = np.cumsum(np.asarray(each))
             found.append(Comparator(best, float(earned[best.tobytes()][T - 1]), "given", 0.0))
@@ -168,6 +171,8 @@ class BlackBox(UserDefined):
     def _call(self, function: Measured, agent: Array, t: Array, x: Array, length: int) -> Array:
         def one(row: Vector) -> Vector:
             agent, t = (int(high) * HALF + int(low) for high, low in row[:4].reshape(2, 2))
+            if t < 0:  # a round that is not played
+                return np.zeros(length)
             reply = np.asarray(function(agent, t, row[4:]), np.float64)
             if reply.size != length:
                 raise ValueError(f"the black box must answer with {length} number(s); got shape {reply.shape}.")

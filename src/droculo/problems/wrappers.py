@@ -1,6 +1,5 @@
 """Problems made from another problem: shifted in time, or with noisy answers."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import equinox as eqx
@@ -10,6 +9,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from droculo.linearizations import Bounds, Linearization
+from droculo.problems.adversaries import Rounds
 from droculo.problems.base import Comparator, Problem
 from droculo.sets import Full, Set
 from droculo.sets.geometry import Vector
@@ -73,6 +73,13 @@ class Shifted(Wrapper):
     def answer(self, agent: Array, t: Array, x: Array, order: int, key: Array) -> Array:
         return self.problem.answer(agent, t + self.by, x, order, key)
 
+    def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
+        return self.comparators([horizon], agents)[0]
+
+    def comparators_between(self, starts: Rounds, ends: Rounds, agents: NDArray[np.int64]) -> list[Comparator | None]:
+        first, last = (np.asarray(rounds, np.int64) + int(self.by) for rounds in (starts, ends))
+        return self.problem.comparators_between(first, last, agents)
+
 
 class Noisy(Wrapper):
     """A problem with noisy answers: gradients are off by a random vector of length `gradient`, values by up to `value`.
@@ -121,5 +128,5 @@ class Noisy(Wrapper):
     def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
         return self.problem.comparator(horizon, agents)
 
-    def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
-        return self.problem.comparators(horizons, agents)
+    def comparators_between(self, starts: Rounds, ends: Rounds, agents: NDArray[np.int64]) -> list[Comparator | None]:
+        return self.problem.comparators_between(starts, ends, agents)

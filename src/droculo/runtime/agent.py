@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import Answers, Keys, SilentPorts, SlotPlay, message_bytes
+from droculo.algorithms.timetable import Span
 from droculo.engine.block import RunKeys, World
 from droculo.engine.breaches import BREACHES, NEVER, Breaches
 from droculo.engine.compiling import program
@@ -33,6 +34,8 @@ from droculo.runtime.transports.base import Transport
 Vector = NDArray[np.float64]
 #: only you know the problem, and so what its answers may be
 _UNKNOWN: Any = None
+#: the blocks that are looked up at first, and a number of blocks that is never reached
+FIRST_BLOCKS, ENDLESS = 64, 1 << 40
 _NO_BREACHES = Breaches(np.zeros((1, len(BREACHES)), np.int32), np.full((1, len(BREACHES)), NEVER, np.int32))
 
 
@@ -87,6 +90,7 @@ class Agent:
         self._played: SlotPlay | None = None  # in the slot that began with round `_start`
         self._answers: Any = None  # to what that slot asks, as they come in
         self._start = 0
+        self._block = 0
         self._total: Any = None  # the sum of the shares of the block so far
         self._actions: list[Vector] = []  # of the block so far
         self._asked: _Asked | None = None
@@ -97,8 +101,9 @@ class Agent:
             self._exchange = NeighbourExchange(self.partition, transport, self.journal)
             exact = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), (algorithm, network))
             self.algorithm = exact[0]
-            self._of_block = self.algorithm.block * self.algorithm.slot
-            world = World(_UNKNOWN, *exact, jnp.asarray(self.partition.agents), jnp.asarray(algorithm.horizon))
+            self._spans = self.algorithm.timetable.blocks(FIRST_BLOCKS)
+            never = np.iinfo(np.int32).max
+            world = World(_UNKNOWN, *exact, jnp.asarray(self.partition.agents), jnp.asarray(never))
             run_keys, here = jax.jit(RunKeys.of)(keys[0]), jnp.asarray(self.partition.me)
             self._ports = _UpdatePorts(world, run_keys, here, jnp.asarray(0), CompiledLinks.of(self._exchange))
             self._key = run_keys.of_agent(here)
@@ -112,8 +117,8 @@ class Agent:
 
     @property
     def done(self) -> bool:
-        """True if all rounds were played."""
-        return self.round >= self.algorithm.horizon
+        """True if all rounds were played. An algorithm without a horizon is never done."""
+        return self.algorithm.horizon is not None and self.round >= self.algorithm.horizon
 
     def ask(self) -> Query:
         """What to do in round `self.round`."""
@@ -149,7 +154,7 @@ class Agent:
             share = self._quick(_share, jax.tree.map(jnp.asarray, self._answers))
             self._total = share if self._total is None else jax.tree.map(jnp.add, self._total, share)
             self._played = None
-            if self.round % self._of_block == 0 or self.done:
+            if self.round == self._span.end:
                 self._end_block()
 
     def decision(self) -> Vector:
@@ -176,12 +181,21 @@ class Agent:
     @property
     def _length(self) -> int:
         """The rounds of the slot."""
-        return min(self.algorithm.slot, self.algorithm.horizon - self._start)
+        return int(min(self._span.slot, self._span.end - self._start))
+
+    @property
+    def _span(self) -> Span:
+        """The block that is being played."""
+        if self._block >= len(self._spans.number):
+            self._spans = self.algorithm.timetable.blocks(2 * self._block)
+        return self._spans.at(self._block)
 
     def _quick(self, function: Callable[..., Any], *more: Any) -> Any:
         """A function of the slot that began with round `_start`, compiled quickly."""
-        slot = self.algorithm, self.state, jnp.asarray(self._start), self._key, self._length
-        return program(function, quick=True)(*slot, *more)
+        span = self._span
+        index, most = (self._start - span.first) // span.slot, 1 << (int(span.slot) - 1).bit_length()
+        slot = Span(*map(jnp.asarray, span)), jnp.asarray(index), self._key, most
+        return program(function, quick=True)(self.algorithm, self.state, *slot, *more)
 
     def _silence(self, played: SlotPlay) -> Answers:
         return SilentPorts().ask(played, self.algorithm.feedback.order)
@@ -214,19 +228,21 @@ class Agent:
             )
         share = self._quick(_share, self._silence(played))
         update: Any = program(_update, quick=True)
-        self._compiled_update = update.lower(self._ports, self.state, share).compile()
+        self._compiled_update = update.lower(self._ports, self.state, share, jnp.asarray(self._span.first)).compile()
         self.transport.largest = message_bytes(self.algorithm)
-        blocks = -(-self.algorithm.horizon // self._of_block)
-        block, self.state = meet(self._exchange, self.algorithm, self.state, blocks)
-        self.round = block * self._of_block
+        horizon = self.algorithm.horizon
+        blocks = ENDLESS if horizon is None else len(self.algorithm.timetable.until(horizon).number)
+        self._block, self.state = meet(self._exchange, self.algorithm, self.state, blocks)
+        self.round = int(self._span.first) if self._block < blocks else int(self._spans.end[-1])
 
     def _end_block(self) -> None:
         self._exchange.reset()
-        block, decision, actions = (self.round - 1) // self._of_block, self.decision(), np.stack(self._actions)
+        block, decision, actions = self._block, self.decision(), np.stack(self._actions)
         ports = eqx.tree_at(lambda ports: ports.block, self._ports, jnp.asarray(block))
-        state, spent = self._compiled_update(ports, self.state, self._total)
+        state, spent = self._compiled_update(ports, self.state, self._total, jnp.asarray(self._span.first))
         leaves = self._exchange.finish(state)
         self.state, self._total, self._actions = state, None, []
+        self._block += 1
         rounds = np.arange(self.round - len(actions), self.round)
         self._exchange.keep(leaves, block, rounds, actions[:, None], decision[None], spent, _NO_BREACHES)
 
@@ -267,17 +283,19 @@ class _UpdatePorts(ProcessPorts):
         raise RuntimeError("update() must not call ports.ask()")
 
 
-def _play(algorithm: Algorithm, state: Any, start: Array, keys: Keys, length: int) -> SlotPlay:
-    return algorithm.play(SilentPorts(), state, algorithm.slot_at(start, length, keys))[1]
+def _play(algorithm: Algorithm, state: Any, span: Span, index: Array, keys: Keys, most: int) -> SlotPlay:
+    return algorithm.play(SilentPorts(), state, span.slot_at(index, keys, most))[1]
 
 
-def _share(algorithm: Algorithm, state: Any, start: Array, keys: Keys, length: int, answers: Answers) -> Any:
-    return algorithm.play(_AnsweredPorts(answers), state, algorithm.slot_at(start, length, keys))[0]
+def _share(
+    algorithm: Algorithm, state: Any, span: Span, index: Array, keys: Keys, most: int, answers: Answers
+) -> Any:
+    return algorithm.play(_AnsweredPorts(answers), state, span.slot_at(index, keys, most))[0]
 
 
-def _update(ports: _UpdatePorts, state: Any, total: Any) -> tuple[Any, Any]:
-    algorithm = ports.world.algorithm
-    keys = ports.keys.of_agent(ports.agent).fold_in(ports.block * algorithm.block * algorithm.slot)
+def _update(ports: _UpdatePorts, state: Any, total: Any, first: Array) -> tuple[Any, Any]:
+    keys = ports.keys.of_agent(ports.agent).fold_in(first)
     alone = jax.tree.map(lambda leaf: leaf[None], (state, total))
+    algorithm = ports.world.algorithm
     new, spent = jax.vmap(lambda state, total: algorithm.update(ports, state, total, keys))(*alone)
     return jax.tree.map(lambda leaf: leaf[0], new), spent

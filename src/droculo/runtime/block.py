@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import OracleCalls
+from droculo.algorithms.timetable import Span
 from droculo.engine.block import AgentBlock, AgentPorts, Kept, RunKeys, Shape, World
 from droculo.engine.breaches import Breaches
 from droculo.engine.compiling import supported_options
@@ -133,8 +134,8 @@ class CompiledBlock:
         self.small = _Same(small)
         self.quick = quick
 
-    def __call__(self, shape: Shape, states: Any, first: int) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
-        return _compiled(self.small, shape, self.quick)(self.large, self.moving, states, np.int64(first))
+    def __call__(self, shape: Shape, states: Any, span: Span) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
+        return _compiled(self.small, shape, self.quick)(self.large, self.moving, states, Span(*map(np.asarray, span)))
 
 
 class _Same:
@@ -157,14 +158,14 @@ class _Same:
 def _compiled(small: _Same, shape: Shape, quick: bool) -> Callable[..., Any]:
     """One program for all seeds of a cell."""
 
-    def run(large: Any, moving: Any, states: Any, first: Array) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
+    def run(large: Any, moving: Any, states: Any, span: Span) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
         world, links = eqx.combine(large, small.tree)
         links = eqx.tree_at(lambda links: links.handle, links, moving[0], is_leaf=lambda leaf: leaf is None)
-        keys, length = RunKeys.of(moving[1]), world.algorithm.block * world.algorithm.slot
+        keys = RunKeys.of(moving[1])
 
         def one(agent: Array, state: Any) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
-            ports = ProcessPorts(world, keys, agent, first // length, links)
-            return AgentBlock(ports, shape, state, first).whole()
+            block = AgentBlock(ProcessPorts(world, keys, agent, span.number, links), shape, state, span)
+            return block.whole(block.recorded(), jnp.zeros_like(span.first))
 
         return jax.vmap(one)(world.agents, states)
 

@@ -24,9 +24,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,10 +38,10 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import message_bytes, message_size
 from droculo.engine import Record
-from droculo.engine.block import Shape, begin
+from droculo.engine.block import begin
 from droculo.engine.breaches import BREACHES, Breaches, sentences
 from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
-from droculo.engine.plan import shapes_of_blocks
+from droculo.engine.plan import PIECES, Piece, one_by_one, pieces, shape_of
 from droculo.engine.run import Run, check_answered, check_finite, check_inside, played_next
 from droculo.expect import expect
 from droculo.networks import Network
@@ -97,17 +99,17 @@ def run_process(
         journal = open_journal(folder, layout_of(algorithm, partition, run.kind), identity, partition)
         exchange = NeighbourExchange(partition, transport, journal)
         block = CompiledBlock(world, CompiledLinks.of(exchange), run.keys[0], run.compiles_quickly(quick))
-        states, shapes = begin(world), shapes_of_blocks(algorithm, run.rounds, run.record)
+        states, plan = begin(world), one_by_one(pieces(algorithm, run.rounds))
+        shape = shape_of(algorithm, run.rounds, run.record, len(partition.agents), plan)
         with exchange.dry_run():  # compile before the neighbours are met, so that none of them waits for the compiler
-            for shape in dict.fromkeys(shapes):
-                block(shape, states, 0)
+            block(shape, states, plan[0].spans.at(0))
         try:
-            first, states = meet(exchange, algorithm, states, len(shapes))
+            first, states = meet(exchange, algorithm, states, len(plan))
             for entry in journal.entries if strict else ():
                 check_answered(_said(run, partition, entry.costs[-len(BREACHES) :], entry.first))
-            for number in range(first, len(shapes)):
+            for piece in plan[first:]:
                 due = time.monotonic() + pace
-                states, last = _play(run, block, exchange, shapes[number], number, states)
+                states, last = _play(run, partial(block, shape), exchange, piece, states)
                 if progress is not None:
                     progress(last, run.rounds)
                 if pace:
@@ -120,34 +122,37 @@ def run_process(
 
 
 def _play(
-    run: Run, block: CompiledBlock, exchange: NeighbourExchange, shape: Shape, number: int, states: Any
+    run: Run, block: Callable[..., Any], exchange: NeighbourExchange, piece: Piece, states: Any
 ) -> tuple[Any, int]:
     """Play a block, check what came out of it, and write it down. Returns the states after it, and its last round + 1."""
-    length = run.algorithm.block * run.algorithm.slot
-    first, last = number * length, min((number + 1) * length, run.rounds)
+    span, every = piece.spans.at(0), run.record.every
+    number, first, last = int(span.number), piece.start, piece.start + piece.rounds
+    decisions = np.zeros((len(exchange.partition.agents), run.algorithm.domain.dim), run.kind)
+    if every:
+        decisions = np.asarray(_decisions(run.algorithm, states), run.kind)
     exchange.reset()
-    states, spent, breaches, kept = block(shape, states, first)
+    states, spent, breaches, kept = block(states, span)
     leaves = exchange.finish(states)
     _check_answers(run, exchange.partition, leaves, breaches, first, last)
-    often = run.strict or number % max(1, run.rounds // length // 20) == 0  # as often as in the simulator
+    often = run.strict or number % max(1, len(run.algorithm.timetable.until(run.rounds).number) // PIECES) == 0
     if kept is None:
         at_the_end = run.strict or last == run.rounds
+        agents = len(exchange.partition.agents)
         check_inside(
-            run,
-            np.zeros(0),
-            played_next(run, len(exchange.partition.agents), states, first) if at_the_end else [],
-            first,
-            last - first,
+            run, np.zeros(0), played_next(run, agents, states, span) if at_the_end else [], first, last - first
         )
-        nothing = np.zeros((0, len(exchange.partition.agents), run.algorithm.domain.dim), run.kind)
-        exchange.keep(leaves, number, np.zeros(0), nothing, np.zeros(nothing.shape[1:], run.kind), spent, breaches)
-        return states, last
-    rounds = np.asarray(kept.rounds)[0]
-    valid = np.asarray(kept.valid)[0] & (rounds < last)
-    actions = np.swapaxes(np.asarray(kept.actions), 0, 1)[valid]
-    check_inside(run, kept.outside, [actions] if often else [], first, last - first)
-    exchange.keep(leaves, number, rounds[valid], actions, np.asarray(kept.decisions), spent, breaches)
+        rounds, actions = np.zeros(0), np.zeros((0, *decisions.shape), run.kind)
+    else:
+        rounds = np.arange(-(-first // every) * every, last, every)
+        actions = np.swapaxes(np.asarray(kept.actions)[:, : len(rounds)], 0, 1)
+        check_inside(run, kept.outside, [actions] if often else [], first, last - first)
+    exchange.keep(leaves, number, rounds, actions, decisions, spent, breaches, complete=bool(span.complete))
     return states, last
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _decisions(algorithm: Algorithm, states: Any) -> Array:
+    return jax.vmap(algorithm.decision)(states)
 
 
 def _check_answers(run: Run, here: Partition, leaves: list[Any], breaches: Breaches, first: int, last: int) -> None:
@@ -187,7 +192,7 @@ def _check(run: Run, partition: Partition, transport: Transport) -> None:
     if len(run.keys) != 1:
         raise ValueError(f"a process plays one run at a time; got a batch of {len(run.keys)} keys.")
     algorithm = run.algorithm
-    exchanges = -(-run.rounds // (algorithm.block * algorithm.slot)) * algorithm.exchanges
+    exchanges = len(algorithm.timetable.until(run.rounds).number) * algorithm.exchanges
     if run.kind == np.float32 and exchanges >= 2**31:
         raise ValueError(
             f"in single precision a run has fewer than 2^31 exchanges; got {exchanges}. Use dtype=float64."

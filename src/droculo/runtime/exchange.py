@@ -88,12 +88,17 @@ class NeighbourExchange:
         decisions: NDArray,
         spent: OracleCalls,
         breaches: Breaches,
+        complete: bool = True,
     ) -> None:
-        """Write down what was played in a block, what it cost, what its answers broke, and the states after it."""
+        """Write down what was played in a block, what it cost, what its answers broke, and the states after it if it was
+        played to its end."""
         broken, first = (np.asarray(part).T for part in (breaches.count, breaches.first))
         costs = np.stack([self.messages, *map(np.asarray, vars(spent).values()), *broken]).astype(np.int64)
-        counted = np.reshape(self.counted, (len(self.counted), len(self.partition.neighbours))).astype(np.int8)
-        self.journal.keep(Entry(block, rounds.astype(np.int64), actions, decisions, costs, first, counted), leaves)
+        exchanges = self.journal.layout.exchanges
+        counted = np.full((exchanges, len(self.partition.neighbours)), IDLE, np.int8)
+        counted[: len(self.counted)] = np.reshape(self.counted, (-1, counted.shape[1]))
+        entry = Entry(block, rounds.astype(np.int64), actions, decisions, costs, first, counted)
+        self.journal.keep(entry, leaves if complete else None)
 
     @contextmanager
     def dry_run(self) -> Iterator[None]:

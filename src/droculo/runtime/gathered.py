@@ -14,7 +14,7 @@ from droculo.engine import Record, Trajectory
 from droculo.engine.breaches import BREACHES, NEVER
 from droculo.engine.costs import COUNTED, CostCurve, Ledger
 from droculo.engine.plan import pieces, questions
-from droculo.engine.run import as_identities, warned
+from droculo.engine.run import as_identities, as_rounds, warned
 from droculo.precision import double
 from droculo.runtime.driver import ProcessRun
 
@@ -50,15 +50,15 @@ def gather(
     A round that an agent missed has the action and decision of the last round that it played, or those of its start if
     there is none. `Faults.missed_rounds` counts such rounds.
     """
-    rounds, record = rounds or algorithm.horizon, record or Record()
+    rounds, record = as_rounds(rounds, algorithm), record or Record()
     if not parts:
         raise ValueError("there are no parts to put together.")
     nodes = np.concatenate([part.partition.agents for part in parts])
     if not np.array_equal(np.sort(nodes), np.arange(len(nodes))):
         raise ValueError(f"the parts hold the agents {np.sort(nodes).tolist()}; each of 0, 1, ... must occur once.")
-    length = algorithm.block * algorithm.slot
-    blocks = -(-rounds // length)
-    _check_recorded(parts, blocks, length, rounds, record.every)
+    spans = algorithm.timetable.until(rounds)
+    blocks, starts, lasts = len(spans.number), spans.first, np.minimum(spans.end, rounds)
+    _check_recorded(parts, starts, lasts, rounds, record.every)
     costs = np.zeros((blocks, len(COUNTED), len(nodes)), np.int64)
     played, first = np.zeros((blocks, len(nodes)), np.int64), np.full((len(BREACHES), len(nodes)), NEVER)
     for part in parts:
@@ -66,14 +66,15 @@ def gather(
             costs[entry.block, :, part.partition.agents] = entry.costs.T
             played[entry.block, part.partition.agents] = 1
             first[:, part.partition.agents] = np.minimum(first[:, part.partition.agents], entry.first)
-    ends = np.cumsum([piece.rounds for piece in pieces(algorithm, rounds, record)])
-    so_far = np.cumsum(costs, axis=0)[-(-ends // length) - 1]
-    lengths = np.minimum(length, rounds - np.arange(blocks) * length)
+    plan = pieces(algorithm, rounds)
+    ends = np.cumsum([piece.rounds for piece in plan])
+    so_far = np.cumsum(costs, axis=0)[np.cumsum([piece.blocks for piece in plan]) - 1]
+    lengths = lasts - starts
     recorded, actions, decisions = _plays(algorithm, parts, rounds, record.every, len(nodes))
     curves = {cost: so_far[:, row] for row, cost in enumerate(COUNTED)}
     spent = {cost: curve[-1] for cost, curve in curves.items()}
     with double():
-        asked = (-(-lengths // algorithm.slot) @ played) * questions(algorithm)
+        asked = (spans.slots @ played) * questions(algorithm)
     seconds = max(part.seconds for part in parts)
     trajectory = Trajectory(
         horizon=rounds,
@@ -82,20 +83,23 @@ def gather(
         decisions=decisions,
         agents=as_identities(agents, len(nodes)),
         states=None,
-        ledger=Ledger.of(algorithm, spent, first, played.sum(axis=0), asked, parts[0].layout.dtype, seconds),
+        ledger=Ledger.of(algorithm, spent, first, spans.complete @ played, asked, parts[0].layout.dtype, seconds),
         spending=CostCurve(ends, curves),
     )
     refused = sum((Counter(part.meter.refused) for part in parts), Counter())
     return GatheredRun(warned(trajectory), Faults(lengths @ (1 - played), *_links(parts), dict(refused)))
 
 
-def _check_recorded(parts: Sequence[ProcessRun], blocks: int, length: int, rounds: int, every: int) -> None:
+def _check_recorded(parts: Sequence[ProcessRun], starts: NDArray, lasts: NDArray, rounds: int, every: int) -> None:
     """Parts must have been played with the rounds and the record that they are put together with."""
+
+    def expected(block: int) -> NDArray[np.int64]:
+        first, last = int(starts[block]), int(lasts[block])
+        return np.arange(-(-first // every) * every, last, every) if every else np.zeros(0, np.int64)
+
     for part in parts:
         for entry in part.entries:
-            first, last = entry.block * length, min((entry.block + 1) * length, rounds)
-            expected = np.arange(-(-first // every) * every, last, every) if every else np.zeros(0, np.int64)
-            if entry.block >= blocks or not np.array_equal(entry.rounds, expected):
+            if entry.block >= len(starts) or not np.array_equal(entry.rounds, expected(entry.block)):
                 raise ValueError(
                     f"process {part.partition.me} has not recorded block {entry.block} of a run of {rounds} rounds with "
                     f"Record(every={every}): pass the rounds and the record with which it was played."

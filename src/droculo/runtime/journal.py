@@ -123,12 +123,14 @@ class Journal:
         half.replace(self.folder / "blocks.bin")
         self._file = os.open(self.folder / "blocks.bin", os.O_WRONLY | os.O_APPEND)
 
-    def keep(self, entry: Entry, leaves: list[NDArray]) -> None:
-        """Write a block, and then the states after it."""
+    def keep(self, entry: Entry, leaves: list[NDArray] | None) -> None:
+        """Write a block, and then the states after it, if it has come to its end."""
         self.entries.append(entry)
         if self.folder is None:
             return
         _write_all(self._file, self.layout.join([entry]))
+        if leaves is None:
+            return
         data = np.int64(entry.block + 1).tobytes() + b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)
         (self.folder / f"state-{entry.block % self.states}.bin").write_bytes(_record(data))
 

@@ -22,7 +22,7 @@ from droculo.engine.compiling import program
 from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
 from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
 from droculo.engine.memory_maps import clear_caches_if_needed
-from droculo.engine.plan import Piece, pieces, questions
+from droculo.engine.plan import Piece, pieces, questions, shape_of
 from droculo.engine.record import Record, Trajectory
 from droculo.engine.run import (
     Run,
@@ -38,7 +38,7 @@ from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem, Shifted
 from droculo.simulator.checkpoint import Checkpoint
-from droculo.simulator.stretch import Bill, stretch
+from droculo.simulator.stretch import Bill, Decided, stretch
 
 #: the arrays of one piece of a run
 Arrays = dict[str, np.ndarray]
@@ -97,7 +97,8 @@ def _played(
     with run.precision():
         world = run.world()
         states = begin(world, len(run.keys))
-        plan = pieces(algorithm, run.rounds, run.record)
+        plan = pieces(algorithm, run.rounds)
+        shape = shape_of(algorithm, run.rounds, run.record, len(run.identities), plan)
         leaves, structure = jax.tree.flatten(states)
         saved: list[Arrays] = []
         if checkpoint is not None:
@@ -109,16 +110,14 @@ def _played(
         play = program(stretch, quick=run.compiles_quickly(quick))
         for number in _with_progress(plan, len(saved), progress):
             piece = plan[number]
-            first, blocks = jnp.asarray(piece.start), jnp.asarray(piece.blocks)
             with asked_in_play():
-                states, bill, kept = play(world, piece.shape, states, run.keys, first, blocks)
-            saved.append(_to_host(bill, kept, piece))
+                states, bill, decided = play(world, shape, states, run.keys, piece.padded(shape.blocks), jnp.asarray(piece.blocks))
+            saved.append(_to_host(bill, decided, piece, run.record.every))
             check_finite(states, start + piece.start, piece.rounds, _said(run, saved[-1], start))
             _check_piece(run, piece, saved[-1], start)
             if not run.record.every and (run.strict or number == len(plan) - 1):
-                next_ones = played_next(
-                    run, len(run.identities), jax.tree.map(lambda leaf: leaf[0], states), piece.start
-                )
+                agents, last = len(run.identities), piece.spans.at(-1)
+                next_ones = played_next(run, agents, jax.tree.map(lambda leaf: leaf[0], states), last)
                 check_inside(run, np.zeros(0), next_ones, start + piece.start, piece.rounds)
             if checkpoint is not None:
                 after = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
@@ -158,23 +157,21 @@ def _identity(run: Run, plan: list[Piece], states: Any) -> Fingerprint:
     return fingerprint(given, [piece.rounds for piece in plan], jax.tree.map(np.shape, states), seen)
 
 
-def _to_host(bill: Bill, kept: Any, piece: Piece) -> Arrays:
+def _to_host(bill: Bill, decided: Decided, piece: Piece, every: int) -> Arrays:
     """The piece's numbers as NumPy arrays: seeds first, then recorded rounds, then agents."""
     arrays: Arrays = {name: np.asarray(cost).astype(np.int64) for name, cost in bill.costs.items()}
     counted, first = (np.swapaxes(np.asarray(part), 1, 2) for part in (bill.breaches.count, bill.breaches.first))
     arrays |= {name: counted[:, kind].astype(np.int64) for kind, name in enumerate(BREACHES)}
     arrays["first"], arrays["outside"] = first, np.zeros(0)
-    if kept is None:
+    if decided.kept is None:
         return arrays
-    arrays["outside"] = np.asarray(kept.outside)[:, : piece.blocks]
-    # Buffers are (seeds, blocks, agents, rounds of the block, ...); the axes of rounds and agents are swapped.
-    played, valid = (np.asarray(each)[0, : piece.blocks, 0] for each in (kept.rounds, kept.valid))
-    valid = valid & (played < piece.start + piece.rounds)
-    arrays["rounds"] = played[valid].astype(np.int64)
-    arrays["decisions"] = np.asarray(kept.decisions)[:, np.nonzero(valid)[0]]  # one for each block
-    for name in ("actions", "queries"):
-        if (found := getattr(kept, name)) is not None:
-            arrays[name] = np.swapaxes(np.asarray(found)[:, : piece.blocks], 2, 3)[:, valid]
+    arrays["outside"] = np.asarray(decided.kept.outside)
+    arrays["rounds"] = rounds = np.arange(-(-piece.start // every) * every, piece.start + piece.rounds, every)
+    places = np.searchsorted(piece.spans.end, rounds, side="right")
+    arrays["decisions"] = np.asarray(decided.decisions)[:, places]  # one for each block
+    for name in ("actions", "queries"):  # buffers are (seeds, agents, rounds, ...)
+        if (found := getattr(decided.kept, name)) is not None:
+            arrays[name] = np.swapaxes(np.asarray(found)[:, :, : len(rounds)], 1, 2)
     return arrays
 
 
@@ -189,8 +186,8 @@ def _assemble(run: Run, plan: list[Piece], states: Any, saved: list[Arrays], sec
     def joined(name: str) -> Any:
         return unbatch(np.concatenate([arrays[name] for arrays in saved], axis=1) if every else nothing)
 
-    blocks = -(-run.rounds // (algorithm.block * algorithm.slot))
-    asked = -(-run.rounds // algorithm.slot) * questions(algorithm)
+    spans = algorithm.timetable.until(run.rounds)
+    blocks, asked = int(spans.complete.sum()), int(spans.slots.sum()) * questions(algorithm)
     spent = {name: unbatch(np.cumsum([arrays[name] for arrays in saved], axis=0).swapaxes(0, 1)) for name in COUNTED}
     total = {name: curve[..., -1, :] for name, curve in spent.items()}
     first = unbatch(np.min([arrays["first"] for arrays in saved], axis=0))

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from droculo.algorithms.contract import OracleCalls
+from droculo.algorithms.timetable import Span
 from droculo.engine.block import AgentBlock, AgentPorts, Kept, RunKeys, Shape, World
 from droculo.engine.breaches import Breaches
 
@@ -28,6 +29,13 @@ class Bill(NamedTuple):
         return Bill(total, self.breaches | breaches)
 
 
+class Decided(NamedTuple):
+    """What is recorded of a stretch: rounds, and the decision of every block."""
+
+    kept: Kept | None  # (agents, ...)
+    decisions: Array | None  # (blocks, agents, d)
+
+
 class SimulatedPorts(AgentPorts):
     """The agents of the vmap are the network."""
 
@@ -44,57 +52,58 @@ class SimulatedPorts(AgentPorts):
 
 
 def stretch(
-    world: World, shape: Shape, states: Any, keys: Array, start: Array, count: Array
-) -> tuple[Any, Bill, Kept | None]:
-    """Run `count` equal blocks from round `start` on, for every key of a batch. One compilation serves all counts:
+    world: World, shape: Shape, states: Any, keys: Array, spans: Span, count: Array
+) -> tuple[Any, Bill, Decided]:
+    """Run the first `count` of some blocks, for every key of a batch. One compilation serves all blocks of a run:
     `compiling.program` compiles it."""
     if len(keys) == 1:  # without a batch axis of length one: tracing it takes half as long again
-        only = _blocks(world, shape, jax.tree.map(lambda leaf: leaf[0], states), keys[0], start, count)
+        only = _blocks(world, shape, jax.tree.map(lambda leaf: leaf[0], states), keys[0], spans, count)
         return jax.tree.map(lambda leaf: leaf[None], only)
-    return jax.vmap(lambda states, key: _blocks(world, shape, states, key, start, count))(states, keys)
+    return jax.vmap(lambda states, key: _blocks(world, shape, states, key, spans, count))(states, keys)
 
 
 def _blocks(
-    world: World, shape: Shape, states: Any, key: Array, start: Array, count: Array
-) -> tuple[Any, Bill, Kept | None]:
-    algorithm, keys = world.algorithm, RunKeys.of(key)
+    world: World, shape: Shape, states: Any, key: Array, spans: Span, count: Array
+) -> tuple[Any, Bill, Decided]:
+    keys, every = RunKeys.of(key), shape.record.every
 
-    def of_agents(what: Callable[[AgentBlock], Any], first: Array, states: Any) -> Any:
-        """`what` of the block of every agent that begins with round `first`."""
+    def of_agents(what: Callable[..., Any], span: Span, *own: Any) -> Any:
+        """`what` of this block of every agent."""
 
-        def one(agent: Array, state: Any) -> Any:
-            ports = SimulatedPorts(world, keys, agent, first // (algorithm.block * algorithm.slot))
-            return what(AgentBlock(ports, shape, state, first))
+        def one(agent: Array, state: Any, *rest: Any) -> Any:
+            ports = SimulatedPorts(world, keys, agent, span.number)
+            return what(AgentBlock(ports, shape, state, span), *rest)
 
-        return jax.vmap(one, axis_name=AXIS)(world.agents, states)
+        return jax.vmap(one, axis_name=AXIS)(world.agents, *own)
 
-    def body(i: Array, carry: tuple[Any, Bill, Kept | None]) -> tuple[Any, Bill, Kept | None]:
-        states, bill, buffers = carry
-        first = start + i * (shape.slots * algorithm.slot + shape.short)
-        new, spent, breaches, kept = of_agents(AgentBlock.whole, first, states)
-        cost = {"messages": _messages(world, keys.network, first // (algorithm.block * algorithm.slot)), **vars(spent)}
-        return (
-            new,
-            bill.plus(cost, breaches),
-            jax.tree.map(lambda buffer, block: buffer.at[i].set(block), buffers, kept),
-        )
+    def body(i: Array, carry: tuple[Any, Bill, Decided]) -> tuple[Any, Bill, Decided]:
+        states, bill, decided = carry
+        span, kept = spans.at(i), decided.kept
+        row = -(-span.first // every) - -(-spans.first[0] // every) if every else 0
+        states_after, spent, breaches, kept = of_agents(lambda block, kept: block.whole(kept, row), span, states, kept)
+        cost = {"messages": _messages(world, keys.network, span), **vars(spent)}
+        decisions = decided.decisions
+        if decisions is not None:
+            decisions = decisions.at[i].set(jax.vmap(world.algorithm.decision)(states))
+        return states_after, bill.plus(cost, breaches), Decided(kept, decisions)
 
-    # Shapes are found without the update: tracing the oracle takes most of the time.
-    like = jax.eval_shape(lambda: of_agents(lambda block: block.keep(block.play()[1]), start, states))
-    buffers = jax.tree.map(lambda leaf: jnp.zeros((shape.capacity, *leaf.shape), leaf.dtype), like)
+    decided = Decided(of_agents(AgentBlock.recorded, spans.at(0), states), None)
+    if every:
+        like = jax.eval_shape(jax.vmap(world.algorithm.decision), states)
+        decided = Decided(decided.kept, jnp.zeros((shape.blocks, *like.shape), like.dtype))
     nothing = jnp.zeros(world.agents.shape, jax.dtypes.canonicalize_dtype(jnp.int64))
     costs = dict.fromkeys(["messages", *vars(OracleCalls())], nothing)
     breaches = jax.vmap(lambda _: Breaches.none())(world.agents)
-    return jax.lax.fori_loop(0, count, body, (states, Bill(costs, breaches), buffers))
+    return jax.lax.fori_loop(0, count, body, (states, Bill(costs, breaches), decided))
 
 
-def _messages(world: World, key: Array, block: Array) -> Array:
+def _messages(world: World, key: Array, span: Span) -> Array:
     """How many neighbours every agent reached during the block's exchanges."""
     network, exchanges = world.network, world.algorithm.exchanges
 
     def sent(index: int | Array) -> Array:
-        exchange = block * exchanges + index
-        return network.messages(exchange, network.links_up(key, exchange))
+        exchange = span.number * exchanges + index
+        return network.messages(exchange, network.links_up(key, exchange)) * span.complete
 
     total = sent(0)
     return total if exchanges == 1 else jax.lax.fori_loop(1, exchanges, lambda i, sum: sum + sent(i), total)

@@ -12,6 +12,7 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from droculo.linearizations import Bounds, MonotoneOrigin
+from droculo.problems.adversaries import Rounds
 from droculo.problems.applications.ratings import arrange, made_up, read_grouplens, read_movielens
 from droculo.problems.base import Comparator, Posed
 from droculo.problems.planted.enumerated import subsets
@@ -93,12 +94,14 @@ class Facility(eqx.Module):
             largest = max(largest, float(np.linalg.norm(shared, 2)))
         return largest
 
-    def average(self, horizon: int, agents: NDArray[np.int64]) -> tuple[Vector, Vector]:
-        """The mean over agents and rounds is again of this kind: all users (users, items), and their weights."""
+    def average(self, horizon: int, agents: NDArray[np.int64], *, start: int = 0) -> tuple[Vector, Vector]:
+        """The mean over agents and the rounds start <= t < horizon is again of this kind: all users (users, items), and
+        their weights."""
         rounds = self.ratings.shape[1]
-        times = horizon // rounds + (np.arange(rounds) < horizon % rounds)
-        users = self.table[np.asarray(agents)]
-        weights = np.broadcast_to(times[None, :, None] / (horizon * users.shape[0] * users.shape[2]), users.shape[:3])
+        until, before = (t // rounds + (np.arange(rounds) < t % rounds) for t in (horizon, start))
+        times, users = until - before, self.table[np.asarray(agents)]
+        scale = (horizon - start) * users.shape[0] * users.shape[2]
+        weights = np.broadcast_to(times[None, :, None] / scale, users.shape[:3])
         return users.reshape(-1, users.shape[3]), weights.ravel()
 
 
@@ -173,16 +176,22 @@ class Recommendation(Posed):
         return self.facility.gradient(agent, t, x)
 
     def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
+        return self.comparators([horizon], agents)[0]
+
+    def comparators_between(self, starts: Rounds, ends: Rounds, agents: NDArray[np.int64]) -> list[Comparator | None]:
         length = int(self.set.capacities[0])
         if comb(self.set.dim, length) > MOST_LISTS:
-            return None
-        users, weights = self.facility.average(horizon, agents)
+            return [None] * len(starts)
         corners = subsets(self.set.dim, length)
-        lists = np.nonzero(corners)[1].reshape(-1, length)
-        parts = np.array_split(lists, 1 + lists.size * len(users) // 10**7)  # about 80 MB at a time
-        earned = np.concatenate([weights @ users[:, part].max(axis=2) for part in parts])
-        best = int(np.argmax(earned))
-        return Comparator.exact(corners[best], horizon * float(earned[best]))
+        lists, found = np.nonzero(corners)[1].reshape(-1, length), []
+        for start, end in zip(starts, ends, strict=True):
+            everyone, weights = self.facility.average(int(end), agents, start=int(start))
+            users, weights = everyone[weights > 0], weights[weights > 0]
+            parts = np.array_split(lists, 1 + lists.size * len(users) // 10**7)  # about 80 MB at a time
+            earned = np.concatenate([weights @ users[:, part].max(axis=2) for part in parts])
+            best = int(np.argmax(earned))
+            found.append(Comparator.exact(corners[best], float((end - start) * earned[best])))
+        return [*found]
 
 
 def _none_before(chance: Array) -> Array:

@@ -1,7 +1,5 @@
 """Where to put sensors: information gain (monotone) and mutual information (not) of Gaussian fields."""
 
-from collections.abc import Sequence
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,7 +9,7 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from droculo.linearizations import Bounds, Concave, MonotoneOrigin
-from droculo.problems.adversaries import Adversary, PeriodicWeights, need_nonnegative
+from droculo.problems.adversaries import Adversary, PeriodicWeights, Rounds, need_nonnegative
 from droculo.problems.base import Comparator, Posed
 from droculo.problems.multilinear import MOST_MEMBERS, MultilinearExtension
 from droculo.problems.planted.set_functions import SetFunctions
@@ -97,9 +95,9 @@ class LogDetSensors(Posed):
         tables = principal_log_dets(np.eye(self.set.dim) + flat @ flat.transpose(0, 2, 1)) / 2
         return MultilinearExtension.from_table(_Apart(self.weights).totals([horizon], agents)[0] / horizon @ tables)
 
-    def comparators(self, horizons: Sequence[int], agents: NDArray[np.int64]) -> list[Comparator | None]:
+    def comparators_between(self, starts: Rounds, ends: Rounds, agents: NDArray[np.int64]) -> list[Comparator | None]:
         """A concave function has one peak: found by SLSQP, and the gap to the maximum is that of Frank and Wolfe."""
-        return [self._peak(shares) for shares in _Apart(self.weights).totals(horizons, agents)]
+        return [self._peak(shares) for shares in _Apart(self.weights).totals_between(starts, ends, agents)]
 
     def comparator(self, horizon: int, agents: NDArray[np.int64]) -> Comparator | None:
         return self.comparators([horizon], agents)[0]

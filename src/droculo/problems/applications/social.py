@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import comb
 
 import jax.numpy as jnp
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from droculo.later import networkx as nx
 from droculo.linearizations import Bounds
 from droculo.linearizations.cases import of_case
-from droculo.problems.adversaries import Adversary, Heterogeneous, PeriodicWeights, need_nonnegative
+from droculo.problems.adversaries import Adversary, Heterogeneous, PeriodicWeights, Rounds, need_nonnegative
 from droculo.problems.base import Comparator
 from droculo.problems.planted.enumerated import MOST_CORNERS, Covering, Enumerated, subsets
 from droculo.sets import budget
@@ -86,13 +85,13 @@ class Revenue(Enumerated):
         dim = self.set.dim
         return np.concatenate([np.zeros((1, dim))] + [subsets(dim, n + 1) for n in range(int(self.size))])
 
-    def comparators(  # type: ignore[override]
-        self, horizons: Sequence[int], agents: NDArray[np.int64]
+    def comparators_between(  # type: ignore[override]
+        self, starts: Rounds, ends: Rounds, agents: NDArray[np.int64]
     ) -> list[Comparator] | list[None]:
         """Exact, or None where there are too many choices to look at them all."""
         if sum(comb(self.set.dim, n) for n in range(int(self.size) + 1)) > MOST_CORNERS:
-            return [None] * len(horizons)
-        return super().comparators(horizons, agents)
+            return [None] * len(starts)
+        return super().comparators_between(starts, ends, agents)
 
 
 class Influence(Covering):

@@ -112,13 +112,18 @@ class WaterFilling(Planted):
         return jnp.dot(weights, jnp.log1p(self.rates * x))
 
     def best(self, weights: Vector) -> Vector:
-        def filled(level: float) -> Vector:
+        return self.best_of_each(weights[None])[0]
+
+    def best_of_each(self, weights: Vector) -> Vector:
+        def filled(level: Vector) -> Vector:
             return np.clip(weights / level - 1 / self.rates, 0, 1)
 
-        low, high = 0.0, float((weights * self.rates).max())
+        high = (weights * self.rates).max(axis=1, keepdims=True)
+        low = np.zeros_like(high)
         for _ in range(200):  # bisection, to the last bit
             middle = (low + high) / 2
-            low, high = (middle, high) if filled(middle).sum() > self.set.capacities[0] else (low, middle)
+            over = filled(middle).sum(axis=1, keepdims=True) > self.set.capacities[0]
+            low, high = np.where(over, middle, low), np.where(over, high, middle)
         return filled((low + high) / 2)
 
 
