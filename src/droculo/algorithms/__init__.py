@@ -12,9 +12,9 @@ from droculo.algorithms.meta_frank_wolfe import DMFW, MonoDMFW
 from droculo.algorithms.presets import dpobga, published
 from droculo.algorithms.rivals import DOBGA, DecBFTRL
 from droculo.algorithms.schedules import Scales, Schedule
-from droculo.algorithms.steps import FixedStep, StepRule
+from droculo.algorithms.steps import AdaptiveStep, FixedStep, StepRule
 from droculo.algorithms.timetable import Equal, Growing, Timetable
 
 __all__ = ["DMFW", "DOBGA", "Algorithm", "Anytime", "DecBFTRL", "Droculo", "MonoDMFW", "dpobga", "published"]
-__all__ += ["Draws", "EvenDraws", "Exchange", "FixedStep", "IndependentDraws", "SendXY", "SendY", "StepRule"]
+__all__ += ["AdaptiveStep", "Draws", "EvenDraws", "Exchange", "FixedStep", "IndependentDraws", "SendXY", "SendY", "StepRule"]
 __all__ += ["Equal", "Growing", "Scales", "Schedule", "Timetable"]

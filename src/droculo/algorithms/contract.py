@@ -42,7 +42,6 @@ class Slot(eqx.Module):
     of_block: Array  # how many slots the block has
     length: Array  # its rounds: fewer than `full` in the last slot of a horizon, none if it is not played
     full: Array  # the rounds of the other slots of its block
-    block: Array  # the number of its block, counted from 0
     keys: Keys
     most: int = eqx.field(static=True)  # the rounds of the longest slot of the run: a slot has room for so many actions
 

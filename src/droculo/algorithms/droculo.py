@@ -4,10 +4,10 @@ Which of the five it is follows from the parts: the linearization (where to ask)
 two values) and whether query points must be played.
 
     paper          here
-    K, K_delta     domain, run_set (the shrunk set when values are asked, else K itself)
+    K, K_delta     domain, run_set (the shrunk set where the paper's schedule asks for values, else K itself)
     h, w, z        linearization.action, linearization.query, its draw
-    T, K, L        horizon, block, slot
-    eta, eps       steps, tolerance
+    T              timetable: blocks and slots of growing length (or, with a horizon, of K slots of L rounds)
+    eta, eps       steps: the move of a block, and the tolerance of its projection
     x, y-tilde     state.x, state.y
 """
 
@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay
 from droculo.algorithms.draws import Draws
 from droculo.algorithms.exchange import Exchange
-from droculo.algorithms.parts import parts_of
+from droculo.algorithms.parts import adaptive_parts, prescribed_parts
 from droculo.algorithms.schedules import Scales, Schedule, schedule
-from droculo.algorithms.steps import StepRule
+from droculo.algorithms.steps import Here, StepRule
 from droculo.algorithms.timetable import Timetable
 from droculo.feedback import Feedback
 from droculo.feedback.signals import SlotSums, ValueStats
@@ -43,6 +43,7 @@ class DroculoState(eqx.Module):
     exchange: Any  # the exchange's
     steps: Any  # the step rule's
     draws: Any  # the draws'
+    block: Array  # how many blocks have ended
 
 
 class Droculo(Algorithm):
@@ -50,9 +51,9 @@ class Droculo(Algorithm):
 
     >>> from droculo import Droculo, feedback, problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
-    >>> agent = Droculo.design(problem.setting, feedback.full_information(), horizon=1024, theta=0.5)
-    >>> agent.block, agent.slot
-    (32, 1)
+    >>> agent = Droculo.design(problem.setting, feedback.full_information(), theta=0.5)
+    >>> agent.timetable.blocks(4).end.tolist()
+    [1, 4, 9, 16]
     """
 
     domain: Set
@@ -64,31 +65,41 @@ class Droculo(Algorithm):
     steps: StepRule
     oracle: InfeasibleProjection
     start: Vector
-    tolerance: Vector
     timetable: Timetable
     horizon: int | None = eqx.field(static=True)
 
     @classmethod
     def design(
-        cls, setting: Setting, feedback: Feedback, *, horizon: int, theta: float, scales: Scales | None = None,
+        cls, setting: Setting, feedback: Feedback, *, theta: float = 0.5, horizon: int | None = None,
         oracle: InfeasibleProjection | None = None, draws: Draws | None = None, exchange: Exchange | None = None,
         steps: StepRule | None = None, start: ArrayLike | None = None,
     ) -> "Droculo":  # fmt: skip
-        """The algorithm for a problem's setting and a feedback model, with the theorems' schedule.
+        """The algorithm for a problem's setting and a feedback model. It needs no horizon and no bound on anything.
 
-        `theta` in [0, 1] (less for some feedbacks) trades regret against communication; `scales` multiplies the schedule.
-        By default draws are even, the step is the schedule's, and agents send y alone unless the oracle starts from the x
-        that they would send. `start`: a point of K (of the shrunk K for values), by default its center.
-        `algorithms.published` switches all our improvements off.
+        `theta` in (0, 1] (less for some feedbacks) trades regret against communication: T^theta exchanges in the first T
+        rounds, for every T. `horizon`: how many rounds a driver plays if it is not told; it changes nothing else. By default
+        the step adapts itself, draws are even, and agents send y (and two numbers) unless the oracle starts from the x
+        that they would send too. `start`: a point of K, by default its center.
         """
-        plan = schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales, oracle=oracle)
-        chosen = {"oracle": oracle, "draws": draws, "exchange": exchange, "steps": steps, "start": start}
+        chosen: dict[str, Any] = {"oracle": oracle, "draws": draws, "exchange": exchange, "start": start}
+        return cls(**adaptive_parts(setting, feedback, theta, horizon, steps=steps, **chosen))
+
+    @classmethod
+    def prescribed(
+        cls, setting: Setting, feedback: Feedback, *, horizon: int, theta: float = 0.5, scales: Scales | None = None,
+        **chosen: Any,
+    ) -> "Droculo":  # fmt: skip
+        """The theorems' schedule for a known horizon and known bounds: equal blocks, one step size, one tolerance.
+
+        `scales` multiplies it; `chosen` are the parts that `design` takes. `algorithms.published` is the paper as it stands.
+        """
+        plan = schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales)
         return cls.from_schedule(setting, feedback, plan, **chosen)
 
     @classmethod
     def from_schedule(cls, setting: Setting, feedback: Feedback, plan: Schedule, **chosen: Any) -> "Droculo":
-        """The same with a schedule of your own; `chosen` are the parts that `design` takes."""
-        return cls(**parts_of(setting, feedback, plan, **chosen))
+        """The same with a schedule of your own."""
+        return cls(**prescribed_parts(setting, feedback, plan, **chosen))
 
     @property
     def exchanges(self) -> int:
@@ -102,8 +113,8 @@ class Droculo(Algorithm):
         c = jnp.asarray(self.start)
         nothing = jnp.zeros((), c.dtype)
         past, memory = ValueStats(nothing, nothing), self.oracle.init(self.run_set, c)
-        draws = self.draws.init(self.domain.dim, c.dtype)
-        return DroculoState(c, c, memory, past, self.exchange.init(c), self.steps.init(c), draws)
+        draws, exchange, steps = self.draws.init(self.domain.dim, c.dtype), self.exchange.init(c), self.steps.init(c)
+        return DroculoState(c, c, memory, past, exchange, steps, draws, nothing)
 
     def decision(self, state: DroculoState) -> Array:
         return state.x
@@ -112,7 +123,7 @@ class Droculo(Algorithm):
         x, linearization, signal = state.x, self.linearization, self.feedback.signal
         draw = self.draws.draw(signal, slot, self.domain.dim, x.dtype, state.draws)
         z = linearization.quantile(draw.u)
-        points = signal.points(linearization.query(x, z), draw.v)
+        points = signal.points(linearization.query(x, z), draw.v, state.block)
         actions = self.feedback.actions(linearization.action(x), points, draw.when, slot.most)
         rounds = jnp.broadcast_to(slot.start + draw.when, points.shape[:1])
         earned = slot.start + jnp.arange(slot.most) if signal.hears_earned else None
@@ -124,13 +135,15 @@ class Droculo(Algorithm):
     def update(self, ports: Ports, state: DroculoState, total: SlotSums, keys: Keys) -> tuple[Any, OracleCalls]:
         told = self.steps.say(state.steps)
         x, y, heard, exchange = self.exchange.mix(ports, state.x, state.y, told, state.exchange)
-        o, past = self.feedback.signal.estimate(total, state.past)
-        eta, steps = self.steps.step(o, state.y, y, heard, state.steps)
-        out = batching.project(self.oracle, self.run_set, x, y + eta * o, jnp.asarray(self.tolerance), state.memory)
-        draws = self.draws.next(state.draws, keys)
-        new = DroculoState(out.x, out.y, out.memory, past, exchange, steps, draws)
+        o, past = self.feedback.signal.estimate(total, state.past, state.block)
+        move, steps = self.steps.step(o, Here(state.x, state.y, y), heard, state.steps)
+        target = y + move.by
+        out = batching.project(self.oracle, self.run_set, x, target, move.tolerance, state.memory)
+        y, draws = self.steps.keep(target, out), self.draws.next(state.draws, keys)
+        new = DroculoState(out.x, y, out.memory, past, exchange, steps, draws, state.block + 1)
         return new, OracleCalls(out.calls, ~out.converged)
 
     def credible(self, tree: Any, index: int | Array = 0) -> Array:
-        """x in K, and y as near to it as the oracle promises."""
-        return self.exchange.credible(tree, self.run_set, jnp.sqrt(3 * jnp.asarray(self.tolerance)))
+        """x in K, y as near to it as the step rule keeps it, and numbers that the step rule can have said."""
+        near = self.exchange.credible(tree, self.run_set, jnp.asarray(self.steps.outside))
+        return near & self.steps.credible(tree[-1])

@@ -151,7 +151,7 @@ class MonoDMFW(_MetaFrankWolfe):
 def _perturbation(setting: Setting, feeds: float, scales: Scales | None) -> Vector:
     """The width of the perturbations: G sqrt(number of feeds), over the scale of the step: a longer step is a smaller
     perturbation. (Our choice: Kalai and Vempala's, with sqrt(d) times the Euclidean norms for its l1 ones; they cancel.)"""
-    step = (scales or Scales()).step_for(full_information(), setting.linearization)
+    step = (scales or Scales()).step
     return np.asarray(float(setting.bounds.gradient) * np.sqrt(feeds) / step)
 
 

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from droculo.algorithms.draws import Draws, EvenDraws
 from droculo.algorithms.exchange import Exchange, SendXY, SendY
-from droculo.algorithms.schedules import Schedule
-from droculo.algorithms.steps import FixedStep, StepRule
-from droculo.algorithms.timetable import Equal
+from droculo.algorithms.schedules import Schedule, row_of, whole_horizon
+from droculo.algorithms.steps import AdaptiveStep, FixedStep, StepRule
+from droculo.algorithms.timetable import Equal, Growing
 from droculo.expect import expect
 from droculo.feedback import Feedback
 from droculo.linearizations import Setting
@@ -21,44 +21,77 @@ from droculo.sets import Set, Shrunk
 from droculo.sets.geometry import Vector
 
 
-def parts_of(
-    setting: Setting,
-    feedback: Feedback,
-    plan: Schedule,
-    *,
-    oracle: InfeasibleProjection | None = None,
-    draws: Draws | None = None,
-    exchange: Exchange | None = None,
-    steps: StepRule | None = None,
-    start: ArrayLike | None = None,
+def adaptive_parts(
+    setting: Setting, feedback: Feedback, theta: float, horizon: int | None, *, steps: StepRule | None = None, **chosen: Any
 ) -> dict[str, Any]:
-    """The fields of an agent with these parts; None stands for the default."""
-    for part, kind, name, example in (
-        (draws, Draws, "draws", "IndependentDraws()"),
-        (exchange, Exchange, "exchange", "SendXY()"),
-        (steps, StepRule, "steps", "FixedStep(0.1)"),
-    ):
-        expect(part, (kind, type(None)), name, f"Pass for example droculo.algorithms.{example}, with the brackets.")
+    """The fields of an agent that needs neither bounds nor a horizon; None stands for the default of a part."""
+    row = row_of(setting, feedback, theta)
+    if theta == 0:
+        raise ValueError(
+            "theta = 0 means one exchange in all, however long the run: take theta > 0, or Droculo.prescribed with a horizon."
+        )
+    domain = setting.set
+    delta = 0.5 * float(domain.inner_radius) if feedback.order == 0 else 0.0
+    return {
+        **_parts(setting, feedback, domain, **chosen),
+        "feedback": _prepared(feedback, domain, delta, power=float(row.delta), inward=True),
+        "steps": _part(steps, StepRule, "steps", "algorithms.FixedStep(0.1, 0.01)") or AdaptiveStep(domain),
+        "timetable": Growing(float(theta), float(row.slot)),
+        "horizon": None if horizon is None else whole_horizon(horizon),
+    }
+
+
+def prescribed_parts(
+    setting: Setting, feedback: Feedback, plan: Schedule, *, steps: StepRule | None = None, **chosen: Any
+) -> dict[str, Any]:
+    """The fields of an agent with the theorems' schedule."""
     if feedback.order == 0 and not plan.delta > 0:
         raise ValueError(f"{feedback.kind} feedback asks at a distance delta > 0; got a schedule with {plan.delta}.")
     domain = setting.set
     setting.linearization.for_set(domain)  # refuses a set that its case does not cover, before that is shrunk
     run_set = Shrunk(domain, plan.delta) if feedback.order == 0 else domain
-    oracle = oracle or default_oracle(domain)
     return {
-        "domain": domain,
-        "run_set": run_set,
-        "linearization": setting.linearization.for_set(run_set),
-        "feedback": eqx.tree_at(lambda f: f.signal, feedback, feedback.signal.prepare(domain, plan.delta)),
-        "draws": draws or EvenDraws(),
-        "exchange": exchange or (SendXY() if oracle.starts_from_x0 else SendY()),
-        "steps": steps or FixedStep(np.asarray(plan.step_size, np.float64)),
-        "oracle": oracle,
-        "start": _starting_point(run_set, start),
-        "tolerance": np.asarray(plan.tolerance, np.float64),
+        **_parts(setting, feedback, run_set, **chosen),
+        "feedback": _prepared(feedback, domain, plan.delta),
+        "steps": _part(steps, StepRule, "steps", "algorithms.FixedStep(0.1, 0.01)") or FixedStep(plan.step_size, plan.tolerance),
         "timetable": Equal(plan.block, plan.slot, plan.horizon),
         "horizon": plan.horizon,
     }
+
+
+def _parts(
+    setting: Setting,
+    feedback: Feedback,
+    run_set: Set,
+    *,
+    oracle: InfeasibleProjection | None = None,
+    draws: Draws | None = None,
+    exchange: Exchange | None = None,
+    start: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """The fields that do not depend on the schedule."""
+    _part(oracle, InfeasibleProjection, "oracle", "oracles.ActiveSet()")
+    oracle = oracle or default_oracle(setting.set)
+    chosen = _part(exchange, Exchange, "exchange", "algorithms.SendXY()")
+    return {
+        "domain": setting.set,
+        "run_set": run_set,
+        "linearization": setting.linearization.for_set(run_set),
+        "draws": _part(draws, Draws, "draws", "algorithms.IndependentDraws()") or EvenDraws(),
+        "exchange": chosen or (SendXY() if oracle.starts_from_x0 else SendY()),
+        "oracle": oracle,
+        "start": _starting_point(run_set, start),
+    }
+
+
+def _part(given: Any, kind: type, name: str, example: str) -> Any:
+    expect(given, (kind, type(None)), name, f"Pass for example droculo.{example}, with the brackets.")
+    return given
+
+
+def _prepared(feedback: Feedback, domain: Set, delta: float, **how: Any) -> Feedback:
+    """The feedback with a signal that knows the set, and how far from its query points it asks."""
+    return eqx.tree_at(lambda f: f.signal, feedback, feedback.signal.prepare(domain, delta, **how))
 
 
 def _starting_point(run_set: Set, start: ArrayLike | None) -> Vector:

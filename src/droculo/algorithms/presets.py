@@ -28,9 +28,9 @@ def published(
     """
     if isinstance(feedback, Feedback) and isinstance(feedback.signal, OnePoint):
         feedback = eqx.tree_at(lambda f: f.signal, feedback, OnePoint(control_variate=False))
-    return Droculo.design(
+    return Droculo.prescribed(
         setting, feedback, horizon=horizon, theta=theta, oracle=PaperFrankWolfe(), exchange=SendXY(),
-        draws=IndependentDraws(), scales=Scales.theorem(), start=start,
+        draws=IndependentDraws(), start=start,
     )  # fmt: skip
 
 
@@ -42,14 +42,12 @@ def dpobga(setting: Setting, *, horizon: int, scales: Scales | None = None) -> D
 
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
-    >>> dpobga(problem.setting, horizon=1024).block
+    >>> dpobga(problem.setting, horizon=1024).timetable.block
     32
     """
     linearization = needs_zero(setting, "DPOBGA")
     scales = scales or Scales()
-    model, oracle = full_information(), PaperFrankWolfe()
-    step = scales.step_for(model, linearization, 0.5, oracle) * float(linearization.beta)
-    return Droculo.design(
-        setting, model, horizon=horizon, theta=0.5, oracle=oracle, exchange=SendXY(), draws=IndependentDraws(),
-        scales=dataclasses.replace(scales, step=step),
+    return Droculo.prescribed(
+        setting, full_information(), horizon=horizon, theta=0.5, oracle=PaperFrankWolfe(), exchange=SendXY(),
+        draws=IndependentDraws(), scales=dataclasses.replace(scales, step=scales.step * float(linearization.beta)),
     )  # fmt: skip

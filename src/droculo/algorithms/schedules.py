@@ -7,90 +7,31 @@ import numpy as np
 
 from droculo.expect import expect
 from droculo.feedback import Feedback
-from droculo.feedback.table import look_up
-from droculo.linearizations import Linearization, Setting
-from droculo.oracles import InfeasibleProjection
-from droculo.sets import Set
-
-Oracle = InfeasibleProjection | None
+from droculo.feedback.table import Row, look_up
+from droculo.linearizations import Setting
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Multiplies what the theorems prescribe. Any constants keep the rates; `Scales.theorem()` has the theorems' own.
-
-    The default rule (None means this rule). `step`, where B = 9^(1 - theta) stands for what a block averages out:
-
-    |                | gradients | two values | one value |
-    |----------------|-----------|------------|-----------|
-    | A1, A2, A3     | 10 B      | 30 B       | 300       |
-    | A4             | 10        |            |           |
-    | concave, own   | 1.5       | 10         | 100 B / 3 |
-
-    The theorems' G is the longest estimate that bounds allow; typical ones are shorter, and the noisier, the more so. But
-    a concave function curves back, as A4's surrogate does even where f is linear, and long steps overshoot. An oracle that
-    does not remember follows long steps badly and dearly: with it 3 and 30 for gradients and two values of A1 to A4.
-    `tolerance`: 0.01 where digits cost next to nothing, on a polytope with an oracle that remembers; 1 if the set is
-    curved, where no memory is ever complete; 0.1 for an oracle that does not remember. How it was chosen:
-    docs/results/scales.md; checked: performance.md there.
+    """Multiplies what the theorems prescribe. Any constants keep the rates; 1 is the theorems' own.
 
     delta = scale * r * T^(-theta/4) must lie below r for T = 1 and theta = 0 too, hence 1/2.
     """
 
     block: float = 1.0
     slot: float = 1.0
-    step: float | None = None
-    tolerance: float | None = None
+    step: float = 1.0
+    tolerance: float = 1.0
     delta: float = 0.5
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if name in ("step", "tolerance") and value is None:
-                continue
             expect(value, (int, float, np.number), f"the scale of {name}", "1.0 is the theorems' own choice.")
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"the scale of {name} must be positive and finite; got {value}.")
         if self.delta >= 1:
             message = f"the scale of delta must be below 1, so that delta < r for every horizon; got {self.delta}."
             raise ValueError(message)
-
-    @classmethod
-    def theorem(cls) -> "Scales":
-        """The theorems' own constants.
-
-        >>> Scales.theorem().step
-        1.0
-        """
-        return cls(step=1.0, tolerance=1.0)
-
-    def step_for(
-        self, feedback: Feedback, linearization: Linearization, theta: float = 1.0, oracle: Oracle = None
-    ) -> float:
-        """The scale of the step, by the default rule unless it was given; no oracle means the default one, or none at all.
-
-        >>> from droculo import feedback, linearizations
-        >>> Scales().step_for(feedback.bandit(), linearizations.MonotoneOrigin(), theta=0.5)
-        300.0
-        """
-        if self.step is not None:
-            return self.step
-        answers = feedback.kind.values
-        B = 9.0 ** (1 - theta)
-        if not linearization.up_concave:
-            return {0: 1.5, 2: 10.0, 1: 100 * B / 3}[answers]
-        if answers == 1:
-            return 300.0
-        if not (oracle is None or oracle.remembers):
-            return {0: 3.0, 2: 30.0}[answers]
-        return {0: 10.0, 2: 30.0}[answers] * (1.0 if linearization.bends else B)
-
-    def tolerance_for(self, oracle: Oracle, domain: Set) -> float:
-        """The scale of the tolerance, by the default rule unless it was given; no oracle means the default one."""
-        if self.tolerance is not None:
-            return self.tolerance
-        if not (oracle is None or oracle.remembers):
-            return 0.1
-        return 1.0 if domain.curved else 0.01
 
 
 @dataclass(frozen=True)
@@ -121,21 +62,11 @@ class Schedule:
 
 
 def schedule(
-    setting: Setting,
-    feedback: Feedback,
-    *,
-    horizon: int,
-    theta: float,
-    scales: Scales | None = None,
-    oracle: Oracle = None,
+    setting: Setting, feedback: Feedback, *, horizon: int, theta: float, scales: Scales | None = None
 ) -> Schedule:
     """The theorems' choice: eta = R/(G sqrt(K T/L)) and eps = (K eta G)^2 = R^2 K L/T, with the G of `answer_bound`."""
-    expect(setting, Setting, "setting", "Pass problem.setting.")
-    expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
-    expect(oracle, (InfeasibleProjection, type(None)), "oracle", "Pass for example droculo.oracles.ActiveSet().")
     expect(scales, (Scales, type(None)), "scales", "Pass for example droculo.Scales(step=2.0).")
-    expect(theta, (int, float, np.number), "theta", "It is a number between 0 and 1.")
-    row = look_up(setting.linearization, feedback, theta, noisy=setting.noisy)
+    row = row_of(setting, feedback, theta)
     T = whole_horizon(horizon)
     scales = scales or Scales()
     L = max(1, min(T, round(scales.slot * T ** (float(row.slot) * theta))))
@@ -144,9 +75,17 @@ def schedule(
     if feedback.order == 0:
         delta = scales.delta * float(setting.set.inner_radius) * T ** (-float(row.delta) * theta)
     G, R, slots = answer_bound(setting, feedback, delta), float(setting.set.radius), T / L
-    eta = scales.step_for(feedback, setting.linearization, theta, oracle) * R / (G * math.sqrt(K * slots))
-    eps = scales.tolerance_for(oracle, setting.set) * R**2 * K / slots
+    eta = scales.step * R / (G * math.sqrt(K * slots))
+    eps = scales.tolerance * R**2 * K / slots
     return Schedule(horizon=T, block=K, slot=L, step_size=eta, tolerance=eps, delta=delta)
+
+
+def row_of(setting: Setting, feedback: Feedback, theta: float) -> Row:
+    """The row of Table 1, or an error that says what was expected or why there is none."""
+    expect(setting, Setting, "setting", "Pass problem.setting.")
+    expect(feedback, Feedback, "feedback", "Pass for example droculo.feedback.bandit(), with the brackets.")
+    expect(theta, (int, float, np.number), "theta", "It is a number between 0 and 1.")
+    return look_up(setting.linearization, feedback, theta, noisy=setting.noisy)
 
 
 def whole_horizon(horizon: int) -> int:

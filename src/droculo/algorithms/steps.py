@@ -1,17 +1,36 @@
-"""Step rules: how far an agent moves along the signal of a block."""
+"""Step rules: how far an agent moves along the signal of a block, how exactly it projects, and what it keeps of what lies outside K."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
-from droculo.sets.geometry import Vector
+from droculo.algorithms.contract import numbers
+from droculo.oracles import Projection
+from droculo.sets import Set
+from droculo.sets.geometry import Subspace, Vector
+
+
+class Here(NamedTuple):
+    """Where an agent is when it moves."""
+
+    x: Array  # its decision during the block
+    own: Array  # y before the exchange
+    mixed: Array  # y after it
+
+
+class Move(NamedTuple):
+    """What a step rule decides for one block."""
+
+    by: Array  # y moves by this vector before it is projected
+    tolerance: Array  # of the projection
 
 
 class StepRule(eqx.Module):
-    """The step size eta of every block, from what the agent itself has seen and what its neighbours told it.
+    """The move of every block, from what the agent itself has seen and what its neighbours told it.
 
     A rule may send a few numbers with every exchange: `message` says their shapes, `say` gives them, and the weighted
     average over the neighbourhood comes back as `heard`.
@@ -22,7 +41,7 @@ class StepRule(eqx.Module):
         """What it adds to an exchange: a tree of `jax.ShapeDtypeStruct`; by default nothing."""
         return ()
 
-    def init(self, y: Array) -> Any:
+    def init(self, x: Array) -> Any:
         """The state before the first block, given the starting point; by default there is none."""
         return ()
 
@@ -31,14 +50,128 @@ class StepRule(eqx.Module):
         return ()
 
     @abstractmethod
-    def step(self, signal: Array, own: Array, mixed: Array, heard: Any, state: Any) -> tuple[Array, Any]:
-        """The step size for this block's signal, and the new state. `own` and `mixed`: y before and after the exchange."""
+    def step(self, signal: Array, here: Here, heard: Any, state: Any) -> tuple[Move, Any]:
+        """The move for this block's signal, and the new state."""
+
+    def keep(self, target: Array, out: Projection) -> Array:
+        """The y that is carried on, given the point that was projected: by default the one that Lemma 1 speaks of."""
+        return out.y
+
+    @property
+    @abstractmethod
+    def outside(self) -> Array:
+        """How far from K a y can lie that was kept."""
+
+    def credible(self, told: Any) -> bool | Array:
+        """True if a neighbour can have said this."""
+        return True
 
 
 class FixedStep(StepRule):
-    """The theorems' rule: the same eta in every block."""
+    """The theorems' rule: the same step size and tolerance in every block."""
 
     step_size: Vector
+    tolerance: Vector
 
-    def step(self, signal: Array, own: Array, mixed: Array, heard: Any, state: Any) -> tuple[Array, Any]:
-        return jnp.asarray(self.step_size), state
+    def __init__(self, step_size: float | Vector, tolerance: float | Vector):
+        for name, value in (("step_size", step_size), ("tolerance", tolerance)):
+            if not (np.ndim(value) == 0 and 0 < float(value) < np.inf):
+                raise ValueError(f"the {name} of a fixed step is a positive, finite number; got {value!r}.")
+        self.step_size, self.tolerance = np.asarray(step_size, np.float64), np.asarray(tolerance, np.float64)
+
+    def step(self, signal: Array, here: Here, heard: Any, state: Any) -> tuple[Move, Any]:
+        return Move(jnp.asarray(self.step_size) * signal, jnp.asarray(self.tolerance)), state
+
+    @property
+    def outside(self) -> Array:
+        return jnp.sqrt(3 * jnp.asarray(self.tolerance))
+
+
+class Habits(NamedTuple):
+    """What an agent with an adaptive step remembers."""
+
+    energy: Array  # V: the sum of squared signals, averaged over the network
+    boldness: Array  # h: the logarithm of what the step is multiplied by, averaged over the network
+    before: Array  # its decision before the present one
+    block: Array  # how many blocks it has seen
+
+
+class AdaptiveStep(StepRule):
+    """A step that needs no bound and no horizon: R e^h / sqrt(V), where V is the sum of squared signals so far (AdaGrad-norm)
+    and h watches what came of the last move.
+
+    h rises when a signal agrees with the agent's last move, since the step was too short then, and falls when it points
+    back, or when neighbours sit elsewhere. What it can rise by shrinks like 1/b, which keeps the bound of the theorem up to a
+    logarithm (docs/theory.md). y keeps what lies outside K, up to `slack` times the radius: a lazy projection, which
+    remembers how strongly a signal pushes against the boundary. V and h travel with y, two numbers more. The projection's
+    tolerance shrinks like the square of a step, R^2/b.
+
+    Signals are taken within the affine hull of K. Multiplying all functions by a number, or adding one, changes nothing.
+    """
+
+    radius: Vector
+    subspace: Subspace | None
+    scale: Vector
+    rise: Vector  # kappa: h changes by at most this in a block, in the first `settle` blocks
+    settle: Vector  # b0
+    caution: Vector  # q: how much disagreement holds h back
+    slack: Vector  # rho
+    most: Vector  # |h| is at most this
+    exactness: Vector  # the tolerance is this times R^2/b
+
+    def __init__(
+        self, domain: Set, *, scale: float = 1.0, rise: float = 2.0, settle: float = 8.0, caution: float = 0.2,
+        slack: float = 1.0, most: float = 3.0, exactness: float = 0.01,
+    ):  # fmt: skip
+        self.radius, self.subspace = np.asarray(domain.radius, np.float64), domain.geometry.subspace
+        numbers_given = {
+            "scale": scale, "rise": rise, "settle": settle, "caution": caution, "slack": slack, "most": most, "exactness": exactness,
+        }  # fmt: skip
+        for name, value in numbers_given.items():
+            if not (np.ndim(value) == 0 and 0 <= float(value) < np.inf):
+                raise ValueError(f"{name} of an adaptive step is a finite number, not negative; got {value!r}.")
+            setattr(self, name, np.asarray(value, np.float64))
+
+    @property
+    def message(self) -> Any:
+        return numbers(), numbers()
+
+    def init(self, x: Array) -> Habits:
+        nothing = jnp.zeros((), x.dtype)
+        return Habits(nothing, nothing, x, nothing)
+
+    def say(self, state: Habits) -> Any:
+        return state.energy, state.boldness
+
+    def step(self, signal: Array, here: Here, heard: Any, state: Habits) -> tuple[Move, Habits]:
+        o = signal if self.subspace is None else self.subspace.project(signal)
+        R, b = jnp.asarray(self.radius, o.dtype), state.block + 1
+        energy, boldness = heard
+        energy = energy + jnp.dot(o, o)
+        agreement = _cosine(o, here.x - state.before, R)
+        apart = jnp.linalg.norm(here.mixed - here.own) / R
+        rise = self.rise * jnp.minimum(1, self.settle / b)
+        boldness = jnp.clip(boldness + rise * (agreement - self.caution * apart), -self.most, self.most)
+        root = jnp.sqrt(energy)
+        by = jnp.asarray(self.scale) * R * jnp.exp(boldness) * (o / jnp.where(root > 0, root, 1))
+        return Move(by, jnp.asarray(self.exactness) * R**2 / b), Habits(energy, boldness, here.x, b)
+
+    def keep(self, target: Array, out: Projection) -> Array:
+        beyond = target - out.x
+        far, most = jnp.linalg.norm(beyond), self.slack * jnp.asarray(self.radius, target.dtype)
+        return out.x + beyond * jnp.minimum(1, most / jnp.where(far > 0, far, 1))
+
+    @property
+    def outside(self) -> Array:
+        return jnp.asarray(self.slack * self.radius)
+
+    def credible(self, told: Any) -> Array:
+        energy, boldness = told
+        return (energy >= 0) & (jnp.abs(boldness) <= self.most * (1 + 1e-6))
+
+
+def _cosine(a: Array, move: Array, R: Array) -> Array:
+    """The cosine of the angle between a signal and a move; zero if one of them is."""
+    lengths = jnp.linalg.norm(a) * jnp.linalg.norm(move)
+    moved = (jnp.linalg.norm(move) > 1e-12 * R) & (lengths > 0)
+    return jnp.where(moved, jnp.dot(a, move) / jnp.where(moved, lengths, 1), 0)

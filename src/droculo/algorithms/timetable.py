@@ -35,7 +35,7 @@ class Span(NamedTuple):
         """One slot of the block. One that is not played has no rounds. `most`: the rounds of the longest slot of the run."""
         start = self.first + index * self.slot
         length = jnp.where(index < self.slots, jnp.clip(self.end - start, 0, self.slot), 0)
-        return Slot(start, self.first, jnp.asarray(index), self.of_block, length, self.slot, self.number, keys, most)
+        return Slot(start, self.first, jnp.asarray(index), self.of_block, length, self.slot, keys, most)
 
     def at(self, places: Any) -> Span:
         """Some of several blocks."""
@@ -57,6 +57,11 @@ class Timetable(eqx.Module):
     @abstractmethod
     def side_by_side(self) -> int:
         """How many slots of a block are played side by side, if memory allows."""
+
+    @property
+    def slots_grow(self) -> bool:
+        """True if later slots are longer."""
+        return False
 
     @property
     @abstractmethod
@@ -129,6 +134,10 @@ class Growing(Timetable):
 
     theta: float = eqx.field(static=True)
     power: float = eqx.field(static=True, default=0.0)
+
+    @property
+    def slots_grow(self) -> bool:
+        return self.power > 0
 
     def blocks(self, count: int) -> Span:
         b = np.arange(1, count + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -13,6 +14,8 @@ from droculo.algorithms import Algorithm
 
 #: agents times rounds times coordinates up to which a run counts as short
 SHORT = 1_000_000
+#: at most so many blocks of a run that may go on are compiled quickly
+MOST_QUICK = 1 << 20
 #: agents times exchanges times coordinates squared (about the work of the oracle) up to which a run counts as short
 FEW = 500_000
 #: a third of the compile time or half of it, for rounds that take twice as long and oracles that take five times as long
@@ -29,13 +32,17 @@ def program(function: Callable[..., Any], *, quick: bool) -> Callable[..., Any]:
     return eqx.filter_jit(function, compiler_options=supported_options() if quick else None)
 
 
-def is_short(algorithm: Algorithm, agents: int) -> bool:
-    """True if a run is to be compiled quickly. It depends on the algorithm's horizon and not on the rounds or seeds of a run, so that
-    a shorter run is the beginning of a longer one, to the last bit."""
-    dim = algorithm.domain.dim
-    rounds = algorithm.horizon
-    exchanges = len(algorithm.timetable.until(rounds).number) * algorithm.exchanges
-    return agents * rounds * dim <= SHORT and agents * exchanges * dim**2 <= FEW
+def quick_blocks(algorithm: Algorithm, agents: int) -> float:
+    """How many blocks, from the first, are compiled quickly. It does not depend on the rounds or seeds of a run, so that a shorter
+    run is the beginning of a longer one, to the last bit: all blocks or none up to the last round of a timetable, and where it
+    has none, those that a short run has."""
+    dim, timetable = algorithm.domain.dim, algorithm.timetable
+    rounds = SHORT // (agents * dim)
+    exchanges = FEW // (agents * dim**2 * algorithm.exchanges)
+    if timetable.last is None:
+        short = min(exchanges, len(timetable.until(max(1, rounds)).number))
+        return min(short, MOST_QUICK)
+    return math.inf if timetable.last <= rounds and len(timetable.until(timetable.last).number) <= exchanges else 0
 
 
 @cache

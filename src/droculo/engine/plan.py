@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +23,20 @@ AT_ONCE = 1 << 22
 AT_ONCE_ELSEWHERE = 1 << 28
 
 
+#: Where no horizon is known, a piece has room for so many rounds, if memory allows,
+ROOM = 4096
+#: and a slot, if slots grow, for so many.
+LONG_SLOT = 16
+
+
+class Played(NamedTuple):
+    """What a plan depends on, besides the algorithm."""
+
+    rounds: int
+    record: Record
+    agents: int  # that are played here
+
+
 class Piece(NamedTuple):
     """A stretch of blocks that is run in one go."""
 
@@ -33,40 +48,66 @@ class Piece(NamedTuple):
     def blocks(self) -> int:
         return len(self.spans.number)
 
+    @property
+    def longest(self) -> int:
+        """The rounds of its longest block."""
+        return int((self.spans.end - self.spans.first).max())
+
     def padded(self, blocks: int) -> Span:
         """Its blocks as arrays of a fixed length; what is added is not played."""
         return jax.tree.map(lambda each: jnp.asarray(np.pad(each, (0, blocks - len(each)), "edge")), self.spans)
 
 
-def pieces(algorithm: Algorithm, rounds: int, begin: int = 0) -> list[Piece]:
-    """About `PIECES` stretches of blocks, of about as many rounds each, from block `begin` on. An incomplete block is a piece
-    of its own: what came before it is where a longer run continues."""
-    spans = algorithm.timetable.until(rounds)
-    most = -(-rounds // PIECES)
+def pieces(algorithm: Algorithm, run: Played, begin: int = 0, split: float = 0) -> list[Piece]:
+    """About `PIECES` stretches of blocks, of about as many rounds each, from block `begin` on; none crosses the start of block
+    `split`. An incomplete block is a piece of its own: what came before it is where a longer run continues."""
+    spans = algorithm.timetable.until(run.rounds)
+    most = min(-(-run.rounds // PIECES), room_for(algorithm, run))
     found, first = [], begin
     for b in range(begin, len(spans.number)):
         last = b == len(spans.number) - 1
         full = spans.end[b] - spans.first[first] + (0 if last else spans.end[b + 1] - spans.first[b + 1]) > most
-        if last or full or not spans.complete[b + 1]:
+        if last or full or b + 1 == split or not spans.complete[b + 1]:
             start = int(spans.first[first])
-            found.append(Piece(spans.at(slice(first, b + 1)), start, min(rounds, int(spans.end[b])) - start))
+            found.append(Piece(spans.at(slice(first, b + 1)), start, min(run.rounds, int(spans.end[b])) - start))
             first = b + 1
     return found
 
 
-def shape_of(algorithm: Algorithm, rounds: int, record: Record, agents: int, plan: list[Piece]) -> Shape:
-    """The shape of all pieces of a run."""
-    timetable, spans = algorithm.timetable, algorithm.timetable.until(rounds)
-    most = timetable.longest_slot(rounds)
-    room = AT_ONCE if jax.default_backend() == "cpu" else AT_ONCE_ELSEWHERE
-    chunk = timetable.side_by_side
-    if algorithm.horizon is not None:  # without one nothing may depend on how long the run is, to the last bit
-        chunk = min(chunk, int(spans.slots.max()))
-    chunk = max(1, min(chunk, room // (agents * most * algorithm.domain.dim)))
-    rows = max(int(piece.spans.end[-1]) - piece.start for piece in plan)
-    rows = -(-rows // record.every) + 1 if record.every else 0
-    cut = not bool(spans.complete.all())
-    return Shape(max(piece.blocks for piece in plan), rows, chunk, most, cut, record)
+def room_for(algorithm: Algorithm, run: Played) -> int:
+    """How many rounds a compiled piece has room for: where no horizon is known, a number that does not depend on how long the
+    run is, so that a shorter run is the beginning of a longer one to the last bit."""
+    if algorithm.timetable.last is not None:
+        return run.rounds
+    numbers = run.agents * algorithm.domain.dim / max(1, run.record.every)
+    return min(ROOM, 1 << max(0, math.floor(math.log2(_at_once() / numbers))))
+
+
+def shape_of(algorithm: Algorithm, run: Played, plan: list[Piece]) -> list[Shape]:
+    """The shapes of the pieces of a run. They are all the same, unless blocks (or slots) get so long that more room is needed."""
+    timetable, record = algorithm.timetable, run.record
+    every, chunk = max(1, record.every), timetable.side_by_side
+    if timetable.last is None:
+        rows, blocks = [max(room_for(algorithm, run), _power(piece.longest)) for piece in plan], room_for(algorithm, run)
+        most = [max(LONG_SLOT if timetable.slots_grow else 1, _power(int(piece.spans.slot.max()))) for piece in plan]
+    else:
+        longest = max(int(piece.spans.end[-1]) - piece.start for piece in plan)
+        rows, blocks = [longest] * len(plan), max(piece.blocks for piece in plan)
+        most = [timetable.longest_slot(run.rounds)] * len(plan)
+        chunk = min(chunk, int(timetable.until(run.rounds).slots.max()))
+    chunk = max(1, min(chunk, _at_once() // (run.agents * max(most) * algorithm.domain.dim)))
+    cut = timetable.last is None or not bool(timetable.until(run.rounds).complete.all())
+    room = [-(-each // every) + 1 if record.every else 0 for each in rows]
+    return [Shape(blocks, each, chunk, slot, cut, record) for each, slot in zip(room, most, strict=True)]
+
+
+def _at_once() -> int:
+    return AT_ONCE if jax.default_backend() == "cpu" else AT_ONCE_ELSEWHERE
+
+
+def _power(number: int) -> int:
+    """The next power of two."""
+    return 1 << (number - 1).bit_length()
 
 
 def one_by_one(plan: list[Piece]) -> list[Piece]:

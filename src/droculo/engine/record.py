@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,6 +102,8 @@ class Trajectory(History):
     states: Any  # of all agents, after the last block
     ledger: Ledger
     spending: CostCurve
+    key: NDArray | None = None  # the data of the random key (or keys); None where processes played
+    record: Record = field(default_factory=Record)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -20,7 +21,7 @@ from droculo.algorithms.contract import SilentPorts
 from droculo.algorithms.timetable import Span
 from droculo.engine.block import RunKeys, World
 from droculo.engine.breaches import DeclarationWarning
-from droculo.engine.compiling import is_short
+from droculo.engine.compiling import quick_blocks
 from droculo.engine.record import Record, Trajectory
 from droculo.expect import expect
 from droculo.networks import Network
@@ -80,9 +81,11 @@ class Run:
         check_answers(world)
         return world
 
-    def compiles_quickly(self, quick: bool | None) -> bool:
-        """`quick` as it was asked for; where it was left open, True for short runs."""
-        return is_short(self.algorithm, self.network.n_agents) if quick is None else quick
+    def quick_blocks(self, quick: bool | None) -> float:
+        """How many blocks are compiled quickly: all or none as `quick` asks for; where it was left open, those of a short run."""
+        if quick is None:
+            return quick_blocks(self.algorithm, self.network.n_agents)
+        return math.inf if quick else 0
 
 
 def check_types(problem: Any, algorithm: Any, network: Any, record: Any, kinds: Any = Algorithm) -> None:
@@ -115,10 +118,10 @@ def as_keys(key: Array | int) -> tuple[Array, bool]:
 def as_rounds(rounds: int | None, algorithm: Algorithm) -> int:
     """How many rounds to play, by default all that the algorithm is for."""
     horizon = algorithm.horizon
-    if rounds is None and horizon is None:
-        raise ValueError("this algorithm plays for as long as you like: say how many rounds, with rounds=...")
     if rounds is None:
-        return int(horizon)  # type: ignore[arg-type]
+        if horizon is None:
+            raise ValueError("this algorithm plays for as long as you like: say how many rounds, with rounds=...")
+        return int(horizon)
     if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 1:
         raise ValueError(f"rounds is a whole number, at least 1; got {rounds!r}.")
     last = algorithm.timetable.last

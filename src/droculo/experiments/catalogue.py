@@ -182,12 +182,23 @@ DRAWS: dict[str, Callable[[], Draws]] = {"even": algorithms.EvenDraws, "independ
 
 def _droculo(
     setting: Setting, horizon: int, *, feedback: str = "full-information", theta: float = 0.5,
-    oracle: str = "active-set", draws: str = "even", send_x: bool | None = None, step: float | None = None,
-    tolerance: float | None = None, block: float = 1.0, slot: float = 1.0, delta: float = 0.5,
+    oracle: str = "active-set", draws: str = "even", send_x: bool | None = None,
+) -> Algorithm:  # fmt: skip
+    exchange = None if send_x is None else algorithms.SendXY() if send_x else algorithms.SendY()
+    return algorithms.Droculo.design(
+        setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta, oracle=ORACLES[oracle](), draws=DRAWS[draws](),
+        exchange=exchange,
+    )  # fmt: skip
+
+
+def _prescribed(
+    setting: Setting, horizon: int, *, feedback: str = "full-information", theta: float = 0.5,
+    oracle: str = "active-set", draws: str = "even", send_x: bool | None = None, step: float = 1.0,
+    tolerance: float = 1.0, block: float = 1.0, slot: float = 1.0, delta: float = 0.5,
 ) -> Algorithm:  # fmt: skip
     scales = Scales(step=step, tolerance=tolerance, block=block, slot=slot, delta=delta)
     exchange = None if send_x is None else algorithms.SendXY() if send_x else algorithms.SendY()
-    return algorithms.Droculo.design(
+    return algorithms.Droculo.prescribed(
         setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta, oracle=ORACLES[oracle](), draws=DRAWS[draws](),
         exchange=exchange, scales=scales,
     )  # fmt: skip
@@ -197,11 +208,11 @@ def _published(setting: Setting, horizon: int, *, feedback: str = "full-informat
     return algorithms.published(setting, FEEDBACKS[feedback](), horizon=horizon, theta=theta)
 
 
-def _dobga(setting: Setting, horizon: int, *, step: float | None = None) -> Algorithm:
+def _dobga(setting: Setting, horizon: int, *, step: float = 1.0) -> Algorithm:
     return algorithms.DOBGA.design(setting, horizon=horizon, scales=Scales(step=step))
 
 
-def _dpobga(setting: Setting, horizon: int, *, step: float | None = None) -> Algorithm:
+def _dpobga(setting: Setting, horizon: int, *, step: float = 1.0) -> Algorithm:
     return algorithms.dpobga(setting, horizon=horizon, scales=Scales(step=step))
 
 
@@ -221,7 +232,11 @@ def _of_droculo(horizon: int) -> Sequence[Mapping[str, Any]]:
 
 #: the only list of methods: specs, comparisons, Table 1 and the command line read it
 ALGORITHMS: dict[str, Entry] = {
-    "droculo": Entry("DROCULO with our improvements: any feedback, any theta", _droculo, "DROCULO", variants=_of_droculo),
+    "droculo": Entry("DROCULO, adapting itself: any feedback, any theta, no bounds and no horizon", _droculo, "DROCULO", variants=_of_droculo),
+    "droculo-prescribed": Entry(
+        "DROCULO with the theorems' schedule for a known horizon and known bounds", _prescribed, "DROCULO as prescribed",
+        variants=lambda T: (),
+    ),
     "droculo-published": Entry(
         "DROCULO exactly as in the paper", _published, "DROCULO as published", variants=lambda T: ({"theta": 0.5},),
     ),

@@ -45,8 +45,9 @@ class Signal(eqx.Module):
         """Of the oracle's answers: 1 for gradients, 0 for values."""
         return 0 if self.values else 1
 
-    def prepare(self, domain: Set, delta: float) -> "Signal":
-        """This signal on K, perturbing by delta."""
+    def prepare(self, domain: Set, delta: float, *, power: float = 0.0, inward: bool = False) -> "Signal":
+        """This signal on K, perturbing by delta b^(-power) in block b = 1, 2, ...; `inward`: around query points that are
+        moved towards the center of K, so far that the perturbed ones stay in K."""
         return self
 
     @abstractmethod
@@ -54,8 +55,8 @@ class Signal(eqx.Module):
         """The random direction v of one slot."""
 
     @abstractmethod
-    def points(self, w: Array, v: Array) -> Array:
-        """The points to ask at, one per row."""
+    def points(self, w: Array, v: Array, block: Array) -> Array:
+        """The points to ask at, one per row. `block`: how many blocks have ended."""
 
     @abstractmethod
     def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
@@ -63,7 +64,7 @@ class Signal(eqx.Module):
         values of the slot's actions, if `hears_earned`."""
 
     @abstractmethod
-    def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
+    def estimate(self, tally: SlotSums, past: ValueStats, block: Array) -> tuple[Array, ValueStats]:
         """The block's sum of estimates of g, and the past with this block in it."""
 
 
@@ -75,14 +76,14 @@ class Gradient(Signal):
     def draw(self, key: Array, dim: int, dtype: np.dtype) -> Array:
         return jnp.zeros(dim, dtype)
 
-    def points(self, w: Array, v: Array) -> Array:
+    def points(self, w: Array, v: Array, block: Array) -> Array:
         return w[None]
 
     def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
         nothing = jnp.zeros((), answers.dtype)
         return SlotSums(answers[0], answers[0], v, nothing, nothing)
 
-    def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
+    def estimate(self, tally: SlotSums, past: ValueStats, block: Array) -> tuple[Array, ValueStats]:
         return tally.estimate, past
 
 
@@ -91,9 +92,25 @@ class _Perturbed(Signal):
 
     subspace: Subspace | None = eqx.field(default=None, kw_only=True)
     delta: Vector = eqx.field(default_factory=lambda: np.zeros(()), kw_only=True)
+    power: float = eqx.field(default=0.0, kw_only=True, static=True)
+    center: Vector | None = eqx.field(default=None, kw_only=True)  # query points move towards it; None: they stay
+    inner_radius: Vector | None = eqx.field(default=None, kw_only=True)
 
-    def prepare(self, domain: Set, delta: float) -> "Signal":
-        return dataclasses.replace(self, subspace=domain.subspace, delta=np.asarray(delta, np.float64))
+    def prepare(self, domain: Set, delta: float, *, power: float = 0.0, inward: bool = False) -> "Signal":
+        ball = {"center": domain.center, "inner_radius": np.asarray(domain.inner_radius)} if inward else {}
+        how = {"subspace": domain.subspace, "delta": np.asarray(delta, np.float64), "power": power}
+        return dataclasses.replace(self, **how, **ball)
+
+    def _distance(self, block: Array) -> Array:
+        """delta in this block."""
+        delta = jnp.asarray(self.delta)
+        return delta if self.power == 0 else delta * (1 + block) ** -self.power
+
+    def _inside(self, w: Array, delta: Array) -> Array:
+        """w, moved so far that a ball of radius delta around it lies in K."""
+        if self.center is None or self.inner_radius is None:
+            return w
+        return w + delta / self.inner_radius * (self.center - w)
 
     def draw(self, key: Array, dim: int, dtype: np.dtype) -> Array:
         return self._sphere.sample(key, dim)
@@ -119,14 +136,15 @@ class OnePoint(_Perturbed):
 
     control_variate: bool = eqx.field(static=True, default=True)
 
-    def points(self, w: Array, v: Array) -> Array:
-        return (w + self.delta * v)[None]
+    def points(self, w: Array, v: Array, block: Array) -> Array:
+        delta = self._distance(block)
+        return (self._inside(w, delta) + delta * v)[None]
 
     def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
         share = answers[0] * v
         return SlotSums(share, jnp.where(alone, share, 0), v, answers[0], jnp.ones((), answers.dtype))
 
-    def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
+    def estimate(self, tally: SlotSums, past: ValueStats, block: Array) -> tuple[Array, ValueStats]:
         seen = ValueStats(past.values + tally.values, past.count + tally.count)
         total = tally.estimate
         if self.control_variate:
@@ -134,7 +152,7 @@ class OnePoint(_Perturbed):
             # have no part in sum_q v_q.
             share = jnp.where(seen.count > 1, 1 / jnp.maximum(seen.count - 1, 1), 0)
             total = total + share * (tally.alone - seen.values * tally.directions)
-        return self._sphere.dimension / self.delta * total, seen
+        return self._sphere.dimension / self._distance(block) * total, seen
 
 
 class TwoPoint(_Perturbed):
@@ -146,12 +164,14 @@ class TwoPoint(_Perturbed):
 
     values: ClassVar[int] = 2
 
-    def points(self, w: Array, v: Array) -> Array:
-        return jnp.stack([w + self.delta * v, w - self.delta * v])
+    def points(self, w: Array, v: Array, block: Array) -> Array:
+        delta = self._distance(block)
+        w = self._inside(w, delta)
+        return jnp.stack([w + delta * v, w - delta * v])
 
     def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
         share, nothing = (answers[0] - answers[1]) * v, jnp.zeros((), answers.dtype)
         return SlotSums(share, share, v, nothing, nothing)
 
-    def estimate(self, tally: SlotSums, past: ValueStats) -> tuple[Array, ValueStats]:
-        return self._sphere.dimension / (2 * self.delta) * tally.estimate, past
+    def estimate(self, tally: SlotSums, past: ValueStats, block: Array) -> tuple[Array, ValueStats]:
+        return self._sphere.dimension / (2 * self._distance(block)) * tally.estimate, past

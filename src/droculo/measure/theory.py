@@ -57,7 +57,7 @@ def guarantee(
     """The theorem for this setting, feedback, horizon and theta, with the corrected numbers of Theorem 1.
 
     Without a network it speaks of a single agent. The bounds are worst cases: expect a run to stay far below them.
-    `scales`: the theorems' own by default; `Scales()`, as in `Droculo.design`, does better in runs and worse in the worst case.
+    `scales` multiplies the theorems' schedule.
 
     >>> from droculo import feedback, problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -67,7 +67,7 @@ def guarantee(
     """
     expect(network, (Network, type(None)), "network", "Pass droculo.networks.from_graph(graph), or leave it out.")
     row = look_up(setting.linearization, feedback, theta, noisy=setting.noisy)
-    plan = schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales or Scales.theorem())
+    plan = schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales)
     return Guarantee(
         exponents=Exponents(row.regret_exponent(theta), float(theta), 2 * float(theta), 1 - float(row.slot) * theta),
         schedule=plan,
@@ -136,7 +136,7 @@ class Plan:
 
     def design(self) -> Droculo:
         """The algorithm that follows the plan."""
-        return Droculo.from_schedule(self.setting, self.feedback, self.guarantee.schedule)
+        return Droculo.design(self.setting, self.feedback, theta=self.theta, horizon=self.guarantee.schedule.horizon)
 
 
 def plan(
@@ -161,7 +161,6 @@ def plan(
     >>> round(found.theta, 2), found.guarantee.exchanges, round(found.guarantee.exponents.regret, 2)
     (0.66, 94, 0.67)
     """
-    scales = scales or Scales.theorem()
     budgets = {"exchanges": exchanges, "loo_calls": loo_calls, "queries": queries}
     for name, budget in budgets.items():
         expect(budget, (int, float, np.number, type(None)), f"the budget of {name}", "It is a number per agent.")

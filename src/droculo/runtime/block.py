@@ -126,16 +126,20 @@ class CompiledBlock:
     """One block of all agents of a process, compiled for every shape. What stays the same is a part of the program, unless it
     is large: JAX hands every argument of a program that calls back over one by one, in Python, and blocks are short."""
 
-    def __init__(self, world: World, links: CompiledLinks, key: Array, quick: bool):
+    def __init__(self, world: World, links: CompiledLinks, key: Array, quick: float):
         self.moving = links.handle, key
         fixed = (world, eqx.tree_at(lambda links: links.handle, links, None))
         self.large, small = eqx.partition(fixed, lambda leaf: eqx.is_array_like(leaf) and np.size(leaf) > MOST_FIXED)
         self.large = jax.tree.map(jnp.asarray, self.large)
         self.small = _Same(small)
-        self.quick = quick
+        self.quick = quick  # how many blocks, from the first, are compiled quickly
 
     def __call__(self, shape: Shape, states: Any, span: Span) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
-        return _compiled(self.small, shape, self.quick)(self.large, self.moving, states, Span(*map(np.asarray, span)))
+        return _compiled(self.small, shape, self.quickly(span))(self.large, self.moving, states, Span(*map(np.asarray, span)))
+
+    def quickly(self, span: Span) -> bool:
+        """True if this block (or the first of these) is compiled quickly."""
+        return bool(np.min(span.number) < self.quick)
 
 
 class _Same:

@@ -41,7 +41,7 @@ from droculo.engine import Record
 from droculo.engine.block import begin
 from droculo.engine.breaches import BREACHES, Breaches, sentences
 from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
-from droculo.engine.plan import PIECES, Piece, one_by_one, pieces, shape_of
+from droculo.engine.plan import PIECES, Piece, Played, one_by_one, pieces, shape_of
 from droculo.engine.run import Run, check_answered, check_finite, check_inside, played_next
 from droculo.expect import expect
 from droculo.networks import Network
@@ -98,16 +98,18 @@ def run_process(
         identity = fingerprint() if folder is None else _identity(run, partition)
         journal = open_journal(folder, layout_of(algorithm, partition, run.kind), identity, partition)
         exchange = NeighbourExchange(partition, transport, journal)
-        block = CompiledBlock(world, CompiledLinks.of(exchange), run.keys[0], run.compiles_quickly(quick))
-        states, plan = begin(world), one_by_one(pieces(algorithm, run.rounds))
-        shape = shape_of(algorithm, run.rounds, run.record, len(partition.agents), plan)
+        block = CompiledBlock(world, CompiledLinks.of(exchange), run.keys[0], run.quick_blocks(quick))
+        played = Played(run.rounds, run.record, len(partition.agents))
+        states, plan = begin(world), one_by_one(pieces(algorithm, played))
+        shapes = shape_of(algorithm, played, plan)
         with exchange.dry_run():  # compile before the neighbours are met, so that none of them waits for the compiler
-            block(shape, states, plan[0].spans.at(0))
+            for (shape, _), piece in {(s, block.quickly(p.spans)): p for s, p in zip(shapes, plan, strict=True)}.items():
+                block(shape, states, piece.spans.at(0))
         try:
             first, states = meet(exchange, algorithm, states, len(plan))
             for entry in journal.entries if strict else ():
                 check_answered(_said(run, partition, entry.costs[-len(BREACHES) :], entry.first))
-            for piece in plan[first:]:
+            for piece, shape in list(zip(plan, shapes, strict=True))[first:]:
                 due = time.monotonic() + pace
                 states, last = _play(run, partial(block, shape), exchange, piece, states)
                 if progress is not None:
@@ -141,7 +143,7 @@ def _play(
         check_inside(
             run, np.zeros(0), played_next(run, agents, states, span) if at_the_end else [], first, last - first
         )
-        rounds, actions = np.zeros(0), np.zeros((0, *decisions.shape), run.kind)
+        rounds, actions = np.zeros(0, np.int64), np.zeros((0, *decisions.shape), run.kind)
     else:
         rounds = np.arange(-(-first // every) * every, last, every)
         actions = np.swapaxes(np.asarray(kept.actions)[:, : len(rounds)], 0, 1)

@@ -13,7 +13,7 @@ from droculo.algorithms import Algorithm
 from droculo.engine import Record, Trajectory
 from droculo.engine.breaches import BREACHES, NEVER
 from droculo.engine.costs import COUNTED, CostCurve, Ledger
-from droculo.engine.plan import pieces, questions
+from droculo.engine.plan import Played, pieces, questions
 from droculo.engine.run import as_identities, as_rounds, warned
 from droculo.precision import double
 from droculo.runtime.driver import ProcessRun
@@ -66,7 +66,7 @@ def gather(
             costs[entry.block, :, part.partition.agents] = entry.costs.T
             played[entry.block, part.partition.agents] = 1
             first[:, part.partition.agents] = np.minimum(first[:, part.partition.agents], entry.first)
-    plan = pieces(algorithm, rounds)
+    plan = pieces(algorithm, Played(rounds, record, len(nodes)))
     ends = np.cumsum([piece.rounds for piece in plan])
     so_far = np.cumsum(costs, axis=0)[np.cumsum([piece.blocks for piece in plan]) - 1]
     lengths = lasts - starts

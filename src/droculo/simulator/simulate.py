@@ -22,7 +22,7 @@ from droculo.engine.compiling import program
 from droculo.engine.costs import COSTS, COUNTED, CostCurve, Ledger
 from droculo.engine.fingerprint import Fingerprint, behaviour_of_algorithm, behaviour_of_problem, fingerprint
 from droculo.engine.memory_maps import clear_caches_if_needed
-from droculo.engine.plan import Piece, pieces, questions, shape_of
+from droculo.engine.plan import Piece, Played, pieces, questions, shape_of
 from droculo.engine.record import Record, Trajectory
 from droculo.engine.run import (
     Run,
@@ -38,6 +38,7 @@ from droculo.expect import expect
 from droculo.networks import Network
 from droculo.problems import Problem, Shifted
 from droculo.simulator.checkpoint import Checkpoint
+from droculo.simulator.earlier import Earlier
 from droculo.simulator.stretch import Bill, Decided, stretch
 
 #: the arrays of one piece of a run
@@ -60,12 +61,14 @@ def simulate(
     progress: bool | None = None,
     quick: bool | None = None,
     strict: bool = False,
+    resume: Trajectory | None = None,
 ) -> Trajectory:
     """Play `algorithm` on every node of `network` against `problem`, and return what happened.
 
     `key` is a JAX random key (or a whole number to make one from), or a batch of keys: one run for each, compiled and
-    run together. `rounds`: how many rounds to play, by default the algorithm's horizon; an `Anytime` has none, and
-    needs them. `agents` says which function and which random stream each node has: 0, 1, ..., N-1 by default.
+    run together. `rounds`: how many rounds to play, by default the algorithm's horizon, if it has one. `resume`: a shorter run
+    with the same algorithm, network and key, to go on from; what is returned is the whole run, bit for bit that of playing
+    all rounds at once. `agents` says which function and which random stream each node has: 0, 1, ..., N-1 by default.
     `progress`: show a bar; by default only when the run takes more than a few seconds. `quick`: compile in less
     than half the time a program that takes several times as long, by default for short runs. Same key, same result.
 
@@ -74,31 +77,40 @@ def simulate(
 
     >>> from droculo import Droculo, feedback, networks, problems, simulate
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
-    >>> agent = Droculo.design(problem.setting, feedback.bandit(), horizon=100, theta=0.5)
-    >>> run = simulate(problem, agent, networks.from_graph(networks.ring(4)), key=0)
+    >>> agent = Droculo.design(problem.setting, feedback.bandit())
+    >>> run = simulate(problem, agent, networks.from_graph(networks.ring(4)), key=0, rounds=100)
     >>> run.actions.shape
     (100, 4, 6)
     """
     check_types(problem, algorithm, network, record, (Algorithm, Anytime))
     expect(checkpoint, (Checkpoint, type(None)), "checkpoint", "Pass droculo.Checkpoint(folder).")
+    expect(resume, (Trajectory, type(None)), "resume", "Pass what simulate returned.")
     options: dict[str, Any] = {"record": record or Record(), "agents": agents, "dtype": dtype, "strict": strict}
+    if resume is not None and (checkpoint is not None or isinstance(algorithm, Anytime)):
+        raise ValueError("resume=... is for one algorithm without a checkpoint folder, which resumes by itself. Leave one of them out.")
     if isinstance(algorithm, Anytime):
         return _in_phases(problem, algorithm, network, key, rounds, checkpoint, progress, quick, options)
     run = Run.of(problem, algorithm, network, key=key, rounds=rounds, **options)
-    return warned(_played(run, checkpoint, progress, quick))
+    return warned(_played(run, checkpoint, progress, quick, resume=None if resume is None else Earlier.of(resume, run)))
 
 
 def _played(
-    run: Run, checkpoint: Checkpoint | None, progress: bool | None, quick: bool | None, start: int = 0
+    run: Run,
+    checkpoint: Checkpoint | None,
+    progress: bool | None,
+    quick: bool | None,
+    start: int = 0,
+    resume: Earlier | None = None,
 ) -> Trajectory:
     """The run, piece by piece. `start`: its first round, as messages count them."""
     algorithm, began = run.algorithm, time.perf_counter()
     clear_caches_if_needed()
     with run.precision():
-        world = run.world()
-        states = begin(world, len(run.keys))
-        plan = pieces(algorithm, run.rounds)
-        shape = shape_of(algorithm, run.rounds, run.record, len(run.identities), plan)
+        world, short = run.world(), run.quick_blocks(quick)
+        states = begin(world, len(run.keys)) if resume is None else resume.states
+        played = Played(run.rounds, run.record, len(run.identities))
+        plan = pieces(algorithm, played, 0 if resume is None else resume.blocks, short)
+        shapes = shape_of(algorithm, played, plan)
         leaves, structure = jax.tree.flatten(states)
         saved: list[Arrays] = []
         if checkpoint is not None:
@@ -107,11 +119,11 @@ def _played(
                 _check_piece(run, piece, arrays, start)
         if saved:
             states = jax.tree.unflatten(structure, [jnp.asarray(saved[-1][f"state{i}"]) for i in range(len(leaves))])
-        play = program(stretch, quick=run.compiles_quickly(quick))
         for number in _with_progress(plan, len(saved), progress):
-            piece = plan[number]
+            piece, shape = plan[number], shapes[number]
+            play, spans = program(stretch, quick=bool(piece.spans.number[0] < short)), piece.padded(shape.blocks)
             with asked_in_play():
-                states, bill, decided = play(world, shape, states, run.keys, piece.padded(shape.blocks), jnp.asarray(piece.blocks))
+                states, bill, decided = play(world, shape, states, run.keys, spans, jnp.asarray(piece.blocks))
             saved.append(_to_host(bill, decided, piece, run.record.every))
             check_finite(states, start + piece.start, piece.rounds, _said(run, saved[-1], start))
             _check_piece(run, piece, saved[-1], start)
@@ -123,7 +135,7 @@ def _played(
                 after = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
                 checkpoint.save(number, saved[-1] | after)
         states = jax.tree.map(np.asarray, states)
-    return _assemble(run, plan, states, saved, time.perf_counter() - began)
+    return _assemble(run, plan, states, saved, time.perf_counter() - began, resume)
 
 
 def _check_piece(run: Run, piece: Piece, saved: Arrays, start: int) -> None:
@@ -175,9 +187,14 @@ def _to_host(bill: Bill, decided: Decided, piece: Piece, every: int) -> Arrays:
     return arrays
 
 
-def _assemble(run: Run, plan: list[Piece], states: Any, saved: list[Arrays], seconds: float) -> Trajectory:
+def _assemble(
+    run: Run, plan: list[Piece], states: Any, saved: list[Arrays], seconds: float, resume: Earlier | None
+) -> Trajectory:
     """The pieces put together; without a batch of seeds, without an axis for them."""
     algorithm, every = run.algorithm, run.record.every
+    ends = [piece.start + piece.rounds for piece in plan]
+    if resume is not None:
+        saved, ends = [*resume.arrays, *saved], [*resume.ends, *ends]
     nothing = np.zeros((len(run.keys), 0, len(run.identities), algorithm.domain.dim), run.kind)
 
     def unbatch(array: Any) -> Any:
@@ -200,7 +217,9 @@ def _assemble(run: Run, plan: list[Piece], states: Any, saved: list[Arrays], sec
         agents=run.identities,
         states=jax.tree.map(unbatch, states),
         ledger=Ledger.of(algorithm, total, first, blocks, asked, run.kind, seconds),
-        spending=CostCurve(np.cumsum([piece.rounds for piece in plan]), spent),
+        spending=CostCurve(np.asarray(ends), spent),
+        key=np.asarray(jax.random.key_data(unbatch(run.keys))),
+        record=run.record,
     )
 
 

@@ -14,6 +14,8 @@ from droculo.algorithms import Algorithm
 from droculo.algorithms.contract import Keys, SilentPorts
 from droculo.engine import Record, Trajectory
 from droculo.engine.costs import LABELS
+from droculo.engine.plan import first_slot
+from droculo.engine.run import as_rounds
 from droculo.networks import Fixed, Network, from_graph, from_matrix, ring, single
 from droculo.oracles import batching
 from droculo.precision import double
@@ -30,7 +32,7 @@ SEEDS, NUMBERS = 16, 1 << 24
 
 
 def check_algorithm(
-    problem: Problem, algorithm: Algorithm, network: Network, /, *, key: int = 0, seed: int = 0
+    problem: Problem, algorithm: Algorithm, network: Network, /, *, rounds: int | None = None, key: int = 0, seed: int = 0
 ) -> None:
     """Raise an AssertionError, in a full sentence, for the first rule that is broken.
 
@@ -38,12 +40,13 @@ def check_algorithm(
     run bit for bit; renaming the agents permutes the run; identical agents play alike whatever the weights of the network;
     states keep their types. In every run, exchanges, messages, questions and oracle calls are those really made, questions
     are about rounds of their slot (and points that were played, where the feedback requires it), and what is sent is
-    credible. Runs are compiled and batched over seeds; ports and oracles count inside of them.
+    credible. Runs are compiled and batched over seeds; ports and oracles count inside of them. `rounds`: how long a run is, by
+    default the algorithm's horizon.
     """
     _check_types(algorithm)
-    runs = _Runs(problem, algorithm, network, key)
+    runs = _Runs(problem, algorithm, network, key, as_rounds(rounds, algorithm))
     base, again = runs.play(), runs.play()
-    _check_feasible(problem.set, algorithm.horizon, base)
+    _check_feasible(problem.set, runs.rounds, base)
     assert np.array_equal(base.actions, again.actions), "the same key gave another run."
     for name, cost in base.ledger.counts.items():
         assert np.array_equal(cost, again.ledger.counts[name]), f"the same key gave other {name}."
@@ -82,16 +85,17 @@ class _Runs:
     Ports and oracles report what they are used for, and every run is checked against its ledger.
     """
 
-    def __init__(self, problem: Problem, algorithm: Algorithm, network: Network, key: int):
+    def __init__(self, problem: Problem, algorithm: Algorithm, network: Network, key: int, rounds: int):
+        self.rounds = rounds
         self.traffic = CallCounter(Traffic)
         (self.problem, counted), self.calls = counting((problem, algorithm))
         self.algorithm, self.network = Watched(counted, self.traffic), network
-        seeds = _seeds(network.n_agents, network.n_agents * algorithm.horizon * problem.set.dim)
+        seeds = _seeds(network.n_agents, network.n_agents * rounds * problem.set.dim)
         self.keys = jax.random.split(jax.random.key(key), seeds)
 
     def play(self, since: int | None = None, network: Network | None = None, **options: Any) -> Trajectory:
-        problem = _ChangedFrom(self.problem, np.asarray(self.algorithm.horizon if since is None else since))
-        options = {"key": self.keys, "record": Record(queries=True), **options}
+        problem = _ChangedFrom(self.problem, np.asarray(self.rounds if since is None else since))
+        options = {"key": self.keys, "record": Record(queries=True), "rounds": self.rounds, **options}
         run = simulate(problem, self.algorithm, network or self.network, progress=False, **options)
         _check_ledger(self.calls.take(), self.traffic.take(), run, self.algorithm)
         return run
@@ -127,7 +131,7 @@ def _check_feasible(set_: Set, horizon: int, run: Trajectory) -> None:
 
 
 def _check_causal(runs: _Runs, base: Trajectory) -> None:
-    horizon, length = runs.algorithm.horizon, runs.algorithm.block * runs.algorithm.slot
+    horizon, length = runs.rounds, int(runs.algorithm.timetable.blocks(1).end[0])
     for since in sorted({0, horizon // 3, horizon // 2, (3 * horizon) // 4}):
         given, changed = base.actions, runs.play(since).actions
         message = (
@@ -161,7 +165,7 @@ def _check_identical(runs: _Runs) -> None:
 def _check_types(algorithm: Algorithm) -> None:
     def block(state: Any) -> Any:
         keys, ports = Keys(jax.random.key(0), jax.random.key(1)), SilentPorts()
-        share, _ = algorithm.play(ports, state, algorithm.slot_at(jnp.zeros((), int), algorithm.slot, keys))
+        share, _ = algorithm.play(ports, state, first_slot(algorithm, keys))
         return algorithm.update(ports, state, share, keys)[0]
 
     with double():

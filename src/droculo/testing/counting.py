@@ -144,8 +144,7 @@ class Watched(Algorithm):
     counter: CallCounter = eqx.field(static=True)
 
     horizon = of_base("horizon")
-    block = of_base("block")
-    slot = of_base("slot")
+    timetable = of_base("timetable")
     feedback = of_base("feedback")
     exchanges = of_base("exchanges")
     message = of_base("message")
@@ -153,7 +152,6 @@ class Watched(Algorithm):
     init = of_base("init")
     decision = of_base("decision")
     credible = of_base("credible")
-    slot_at = of_base("slot_at")
 
     def play(self, ports: Ports, state: Any, slot: Slot) -> tuple[Any, SlotPlay]:
         return self.base.play(_WatchedPorts(self, ports, slot), state, slot)
@@ -173,22 +171,22 @@ class _WatchedPorts:
         assert slot is not None, "update() must not call ports.ask()."
         right = algorithm.feedback.order
         assert order == right, f"the algorithm asks questions of order {order}, and its feedback is of order {right}."
-        shape, expected = played.actions.shape, (slot.length, algorithm.domain.dim)
+        shape, expected = played.actions.shape, (slot.most, algorithm.domain.dim)
         assert shape == expected, f"a slot has one action for each round, an array of shape {expected}; got {shape}."
-        shape = (slot.length,) if played.earned is None else played.earned.shape
-        message = f"`earned` names the rounds of the slot's {slot.length} actions; got shape {shape}."
-        assert shape == (slot.length,), message
+        shape = (slot.most,) if played.earned is None else played.earned.shape
+        message = f"`earned` names the rounds of the slot's {slot.most} actions; got shape {shape}."
+        assert shape == (slot.most,), message
         number = played.rounds - slot.start
-        # True; it depends on points and rounds, and so is reported for every agent and every slot of a batch.
-        asked = jnp.all(jnp.isfinite(played.points), axis=-1) | (number == number)
+        # True if the slot is played; it depends on points and rounds, and so is reported for every agent and every slot of a batch.
+        asked = (jnp.all(jnp.isfinite(played.points), axis=-1) | (number == number)) & (slot.length > 0)
         outside = asked & ((number < 0) | (number >= slot.length))
         report = algorithm.counter.report
         reported = report("questions", asked) | report("outside_slot", outside)
         if algorithm.feedback.kind.played:
-            there = played.actions[jnp.clip(number, 0, slot.length - 1)]
+            there = played.actions[jnp.clip(number, 0, slot.most - 1)]
             # Two ways to compile one sum may round differently.
             distance = jnp.max(jnp.abs(there - played.points), axis=-1)
-            reported |= report("not_played", distance > slack(distance.dtype, algorithm.domain))
+            reported |= report("not_played", asked & (distance > slack(distance.dtype, algorithm.domain)))
         return self.ports.ask(_after(reported, played), order)
 
     def mix(self, tree: Any, index: int | Array = 0) -> Any:

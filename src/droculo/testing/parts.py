@@ -11,8 +11,10 @@ from droculo.algorithms import Draws, Exchange, StepRule
 from droculo.algorithms.contract import Keys, Slot, numbers
 from droculo.algorithms.draws import Draw
 from droculo.algorithms.exchange import Mixed
+from droculo.algorithms.steps import Here
 from droculo.feedback import OnePoint, Signal
 from droculo.networks import Network, from_graph, ring
+from droculo.oracles import ActiveSet
 from droculo.precision import double
 from droculo.sets import Box
 from droculo.testing.points import kinds
@@ -35,7 +37,8 @@ def check_draws(draws: Draws, /, *, signal: Signal | None = None, dim: int = 5, 
 
         def draw(key: Array, index: int) -> Draw:
             start, place = jnp.asarray(3 * block * slot), jnp.asarray(index)
-            one = Slot(start + index * slot, start, place, jnp.asarray(block), Keys(key, key), slot, slot)
+            length = jnp.asarray(slot)
+            one = Slot(start + index * slot, start, place, jnp.asarray(block), length, length, Keys(key, key), slot)
             return draws.draw(signal, one, dim, dtype, state)
 
         for index in (0, 1, block - 1):
@@ -68,28 +71,39 @@ def _check_directions(v: np.ndarray, signal: Signal, index: int) -> None:
 def check_steps(steps: StepRule, /, *, dim: int = 5, blocks: int = 20, seed: int = 0) -> None:
     """Raise an AssertionError, in a full sentence, for the first promise that is broken.
 
-    Step sizes are positive and finite, for signals of all lengths and for a signal of zero; what is said has the shapes
-    of `message`; the state keeps its types; the rule can be compiled and gives the same.
+    Moves are finite and never against the signal, and tolerances positive, for signals of all lengths and for a signal of zero;
+    what is said has the shapes of `message` and is credible; a y that is kept lies no farther from K than `outside`; the state
+    keeps its types; the rule can be compiled and gives the same.
     """
     with double():
         rng = np.random.default_rng(seed)
-        y = jnp.asarray(rng.standard_normal(dim))
-        state = steps.init(y)
+        domain = Box(np.zeros(dim), np.ones(dim))
+        x = y = jnp.full(dim, 0.5)
+        state = steps.init(x)
         step = jax.jit(lambda *given: steps.step(*given))
         for block in range(blocks):
             said = steps.say(state)
             shapes, declared = _shapes(said), _shapes(steps.message)
             assert shapes == declared, f"the rule says arrays of shapes {shapes}, and its message declares others."
+            assert bool(steps.credible(said)), f"the rule would not believe what it says itself in block {block}."
             length = 0.0 if block == blocks // 2 else 10.0 ** rng.integers(-6, 7)
             signal = jnp.asarray(length * rng.standard_normal(dim))
-            mixed = y + jnp.asarray(0.1 * rng.standard_normal(dim))
-            eta, new = step(signal, y, mixed, said, state)
-            plain = steps.step(signal, y, mixed, said, state)[0]
-            good = np.all(np.isfinite(eta) & (np.asarray(eta) > 0))
-            assert good, f"the step size of block {block} must be positive and finite; got {eta}."
-            assert np.allclose(eta, plain, rtol=1e-9), "the compiled rule gives another step size."
+            here = Here(x, y, y + jnp.asarray(0.1 * rng.standard_normal(dim)))
+            move, new = step(signal, here, said, state)
+            plain = steps.step(signal, here, said, state)[0]
+            assert bool(jnp.all(jnp.isfinite(move.by))), f"the move of block {block} is not finite: {move.by}."
+            along = float(jnp.dot(move.by, signal))
+            assert along > 0 or (along == 0 and length == 0), f"the move of block {block} does not follow its signal."
+            exact = float(move.tolerance)
+            assert 0 < exact < np.inf, f"the tolerance of block {block} must be positive and finite; got {exact}."
+            same = all(np.allclose(a, b, rtol=1e-9) for a, b in zip(move, plain, strict=True))
+            assert same, "the compiled rule gives another move."
             _check_same_types(state, new, "step()")
-            y, state = mixed + eta * signal / max(float(jnp.linalg.norm(eta * signal)), 1.0), new
+            target = here.mixed + move.by
+            out = ActiveSet().project(domain, x, target, move.tolerance, ActiveSet().init(domain, x))
+            y, x, state = steps.keep(target, out), out.x, new
+            far, most = float(jnp.linalg.norm(y - jnp.clip(y, 0, 1))), float(steps.outside)
+            assert far <= most * (1 + 1e-9), f"a y was kept at distance {far:g} from K, and `outside` is {most:g}."
 
 
 def check_exchange(

@@ -113,7 +113,7 @@ class Check:
         """What the method multiplies the theorem's step and tolerance by."""
         setting, _, agent = self.parts
         T, model = self.cells[-1].horizon, FEEDBACKS[self.feedback]()
-        theorem = schedule(setting, model, horizon=T, theta=THETA, scales=Scales.theorem())
+        theorem = schedule(setting, model, horizon=T, theta=THETA)
         step, tolerance = float(agent.steps.step_size), float(agent.tolerance)
         return Scales(step=step / theorem.step_size, tolerance=tolerance / theorem.tolerance)
 
