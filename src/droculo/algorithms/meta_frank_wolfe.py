@@ -152,7 +152,7 @@ def _perturbation(setting: Setting, feeds: float, scales: Scales | None) -> Vect
     """The width of the perturbations: G sqrt(number of feeds), over the scale of the step: a longer step is a smaller
     perturbation. (Our choice: Kalai and Vempala's, with sqrt(d) times the Euclidean norms for its l1 ones; they cancel.)"""
     step = (scales or Scales()).step
-    return np.asarray(float(setting.bounds.gradient) * np.sqrt(feeds) / step)
+    return np.asarray(setting.bounds.known("gradient") * np.sqrt(feeds) / step)
 
 
 def _whole_number(value: int, what: str) -> int:

@@ -81,7 +81,7 @@ class DOBGA(EveryRound):
         T = whole_horizon(horizon)
         jax.eval_shape(setting.set.project, jnp.zeros(setting.set.dim))  # raises where it cannot
         scale = (scales or Scales()).step
-        step = scale * float(setting.set.radius) / (float(setting.bounds.gradient) * np.sqrt(T))
+        step = scale * float(setting.set.radius) / (setting.bounds.known("gradient") * np.sqrt(T))
         return cls(setting.set, T, setting.linearization.for_set(setting.set), np.asarray(step))
 
     def init(self) -> Array:
@@ -144,7 +144,7 @@ class DecBFTRL(EveryRound):
         if not 0 <= mixing_rate < 1:
             raise ValueError(f"the mixing rate |W - J| lies in [0, 1); got {mixing_rate}. Pass network.mixing_rate.")
         R, r = float(domain.radius) + float(np.linalg.norm(domain.center)), float(domain.inner_radius)
-        bound = 2 * R / r * float(setting.bounds.gradient)
+        bound = 2 * R / r * setting.bounds.known("gradient")
         step = (scales or Scales()).step
         mu = bound / R * np.sqrt(2 * T * (1 + 1 / (1 - mixing_rate))) / step
         return cls(domain, T, setting.linearization.for_set(domain), np.asarray(R), np.asarray(mu), np.asarray(1 / T))

@@ -103,8 +103,8 @@ def answer_bound(setting: Setting, feedback: Feedback, delta: float) -> float:
     (With the control variate a value that can have either sign may count twice; this keeps the theorems' plain bound.)
     """
     if feedback.order == 1:
-        return float(setting.bounds.gradient)
+        return setting.bounds.known("gradient")
     k = setting.set.subspace.dimension
     if feedback.kind.values == 2:
-        return k * (float(setting.bounds.lipschitz) + float(setting.bounds.value_noise) / delta)
-    return k / delta * float(setting.bounds.value)
+        return k * (setting.bounds.known("lipschitz") + float(setting.bounds.value_noise) / delta)
+    return k / delta * setting.bounds.known("value")

@@ -33,6 +33,8 @@ _ADVICE = {
 }
 #: how far an answer may be off, as a share of its bound: f may compute in single precision
 ROUNDING = 1e-6
+#: the size that rounding is a share of where no bound is declared
+UNIT = 1e-3
 #: the round of what did not happen, in compiled code
 NEVER = np.iinfo(np.int32).max
 
@@ -60,15 +62,16 @@ class Breaches(eqx.Module):
         # f may count in whole numbers
         answers = answers.astype(jnp.promote_types(answers.dtype, jnp.result_type(float)))
         rounding = max(ROUNDING, np.sqrt(np.finfo(answers.dtype).eps))
+        bound = bounds.gradient if order == 1 else bounds.value
+        unit = jnp.where(jnp.isfinite(bound), bound, UNIT)
         if order == 1:
-            size, bound = jnp.linalg.norm(answers, axis=-1), bounds.gradient
-            least = answers.min(axis=-1)
-            low = {"below_zero": never, "falling": least < -rounding * bound}
+            size, least = jnp.linalg.norm(answers, axis=-1), answers.min(axis=-1)
+            low = {"below_zero": never, "falling": least < -rounding * unit}
             if not linearization.monotone or problem.noisy:
                 low["falling"] = never
         else:
-            size, bound = jnp.abs(answers), bounds.value
-            below = answers < -bounds.value_noise - rounding * bound
+            size = jnp.abs(answers)
+            below = answers < -bounds.value_noise - rounding * unit
             if problem.noisy:  # a user's own noise may have a size that is not declared
                 below &= bounds.value_noise > 0
             low = {"below_zero": below if linearization.non_negative else never, "falling": never}

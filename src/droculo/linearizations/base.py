@@ -200,11 +200,11 @@ class Custom(Linearization):
 
 
 class Bounds(eqx.Module):
-    """Sizes on K that an agent may count on, and that `droculo.testing.check_problem` checks.
+    """Sizes on K, where they are known; `droculo.testing.check_problem` checks them, and runs count what breaks them.
 
-    What an oracle may answer: |gradient| <= gradient (the paper's G), |value| <= value (B0). And of the functions
+    `Droculo.design` needs none of them. The theorems in numbers do, and so do methods with a prescribed step. What an oracle may answer: |gradient| <= gradient (the paper's G), |value| <= value (B0). And of the functions
     themselves: `lipschitz` (the paper's M1; the bound on the gradient unless the oracle is noisy) and `smoothness`,
-    the Lipschitz constant of their gradients, infinite where it is not known. `value_noise` is how far a value may be
+    the Lipschitz constant of their gradients. What is not known is infinite. `value_noise` is how far a value may be
     off.
     """
 
@@ -215,7 +215,12 @@ class Bounds(eqx.Module):
     value_noise: Vector
 
     def __init__(
-        self, gradient: float, value: float, *, lipschitz: float | None = None, smoothness: float | None = None
+        self,
+        gradient: float | None = None,
+        value: float | None = None,
+        *,
+        lipschitz: float | None = None,
+        smoothness: float | None = None,
     ):
         for name, bound in {"gradient": gradient, "value": value, "lipschitz constant": lipschitz}.items():
             if bound is not None and not 0 < bound < math.inf:
@@ -223,10 +228,27 @@ class Bounds(eqx.Module):
         if smoothness is not None and not smoothness >= 0:
             raise ValueError(f"the smoothness is a non-negative number, or None where unknown; got {smoothness}.")
         # Arrays, so that problems which differ only in their data share one compiled program.
-        self.gradient, self.value = np.asarray(gradient, np.float64), np.asarray(value, np.float64)
-        self.lipschitz = np.asarray(gradient if lipschitz is None else lipschitz, np.float64)
-        self.smoothness = np.asarray(np.inf if smoothness is None else smoothness, np.float64)
+        self.gradient, self.value = _or_infinite(gradient), _or_infinite(value)
+        self.lipschitz = _or_infinite(gradient if lipschitz is None else lipschitz)
+        self.smoothness = _or_infinite(smoothness)
         self.value_noise = np.zeros(())
+
+    def known(self, name: str) -> float:
+        """One of them, or an error if it is not known."""
+        bound = float(getattr(self, name))
+        if not math.isfinite(bound):
+            raise ValueError(
+                f"this needs a bound on the {_NAMES[name]}, and the problem declares none: declare {name}=... in its Bounds, or "
+                f"use Droculo.design, which needs no bounds."
+            )
+        return bound
+
+
+_NAMES = {"gradient": "length of gradients", "value": "size of values", "lipschitz": "Lipschitz constant of the functions"}
+
+
+def _or_infinite(bound: float | None) -> Vector:
+    return np.asarray(np.inf if bound is None else bound, np.float64)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def costs(setting: Setting, feedback: Feedback, plan: Schedule) -> Costs:
 def _regret(setting: Setting, feedback: Feedback, row: Row, plan: Schedule, network: Network | None) -> float:
     """thm:main_base with what its print lost: a factor T in the third line, sqrt(3) in its consensus term."""
     linearization = setting.linearization.for_set(setting.set)
-    R, M1 = float(setting.set.radius), float(setting.bounds.lipschitz)
+    R, M1 = float(setting.set.radius), setting.bounds.known("lipschitz")
     L1 = linearization.signal_smoothness(M1, float(setting.bounds.smoothness))
     G, K, eta, eps = answer_bound(setting, feedback, plan.delta), plan.block, plan.step_size, plan.tolerance
     T = plan.exchanges * K  # slots, the last block filled up

@@ -106,22 +106,22 @@ def from_function(
     set: Set,
     linearization: Linearization,
     *,
-    gradient_bound: float,
-    value_bound: float,
+    gradient_bound: float | None = None,
+    value_bound: float | None = None,
     smoothness: float | None = None,
     agents: int | None = None,
     comparator: Best | None = None,
 ) -> FromFunction:
     """Pose max over x of f(agent, t, x) on `set`, where f belongs to the class that `linearization` names.
 
-    `comparator`: the best fixed point in hindsight where you know it, so that regret can be measured: its coordinates, what it
+    Bounds on gradients and values are for the theorems in numbers and for methods that need them; where they are declared, runs
+    count the answers that break them. `comparator`: the best fixed point in hindsight where you know it, so that regret can be measured: its coordinates, what it
     earns a round, or a function of the horizon that returns one of these. It is taken as given.
 
     >>> import jax.numpy as jnp
     >>> from droculo import linearizations, sets
     >>> problem = from_function(
-    ...     lambda agent, t, x: jnp.log1p(x).sum(), sets.budget(3, 1.0), linearizations.MonotoneOrigin(),
-    ...     gradient_bound=2.0, value_bound=3.0)
+    ...     lambda agent, t, x: jnp.log1p(x).sum(), sets.budget(3, 1.0), linearizations.MonotoneOrigin())
     >>> problem.agents is None
     True
     """
@@ -189,8 +189,8 @@ def from_black_box(
     linearization: Linearization,
     *,
     gradient: Measured | None = None,
-    gradient_bound: float,
-    value_bound: float,
+    gradient_bound: float | None = None,
+    value_bound: float | None = None,
     smoothness: float | None = None,
     agents: int | None = None,
     comparator: Best | None = None,
@@ -204,8 +204,7 @@ def from_black_box(
     >>> import numpy as np
     >>> from droculo import linearizations, sets
     >>> problem = from_black_box(
-    ...     lambda agent, t, x: np.log1p(x).sum(), sets.budget(3, 1.0), linearizations.MonotoneOrigin(),
-    ...     gradient_bound=2.0, value_bound=3.0)
+    ...     lambda agent, t, x: np.log1p(x).sum(), sets.budget(3, 1.0), linearizations.MonotoneOrigin())
     >>> import jax.numpy as jnp
     >>> float(problem.value(jnp.array(0), jnp.array(5), jnp.ones(3)))  # doctest: +ELLIPSIS
     2.079...
