@@ -30,9 +30,9 @@ from targets import Target, table
 
 from droculo import Droculo, Record, feedback, networks, oracles, problems
 from droculo.algorithms.schedules import Schedule
-from droculo.engine.block import Shape, World, begin
+from droculo.engine.block import World, begin
 from droculo.engine.compiling import program
-from droculo.engine.plan import at_once
+from droculo.engine.plan import Piece, Played, shape_of
 from droculo.engine.run import cast
 from droculo.networks import Network
 from droculo.problems.adversaries import Switching
@@ -110,14 +110,20 @@ def per_block(played: Functions, network: Network, oracle, blocks: int) -> dict[
     )  # fmt: skip
     algorithm = Droculo.from_schedule(problem.setting, feedback.full_information(), plan, oracle=oracle)
     parts = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float32)), (problem, algorithm, network))
-    world = World(*parts, jnp.arange(network.n_agents))
-    states = jax.tree.map(lambda leaf: leaf[None], begin(world))
-    shape = Shape(1, BLOCK, 0, Record(every=0), at_once())
+    world = World(*parts, jnp.arange(network.n_agents), jnp.asarray(total))
+    states = begin(world, 1)
+    spans, played_here = algorithm.timetable.until(total), Played(total, Record(every=0), network.n_agents)
+    (shape,) = shape_of(algorithm, played_here, [Piece(spans, 0, total)])
     keys = jax.random.split(jax.random.key(0), 1)
 
     def go(states, first, number):
         return program(stretch, quick=False)(
-            world, shape, states, keys, jnp.asarray(first * BLOCK), jnp.asarray(number)
+            world,
+            shape,
+            states,
+            keys,
+            jax.tree.map(lambda each: jnp.asarray(np.roll(each, -first)), spans),
+            jnp.asarray(number),
         )
 
     began = time.perf_counter()
@@ -136,8 +142,8 @@ def per_block(played: Functions, network: Network, oracle, blocks: int) -> dict[
         "milliseconds": 1e3 * float(np.median(seconds)),
         "compile_seconds": first,
         "bytes": float(moved),
-        "loo_calls": float(np.mean(np.asarray(bill["loo_calls"]))) / blocks,
-        "not_converged": float(np.sum(np.asarray(bill["not_converged"]))),
+        "loo_calls": float(np.mean(np.asarray(bill.costs["loo_calls"]))) / blocks,
+        "not_converged": float(np.sum(np.asarray(bill.costs["not_converged"]))),
         "feasible": bool(x.min() >= -1e-5 and x.max() <= 1 + 1e-5 and x.sum(axis=1).max() <= BUDGET + 1e-3),
     }
 

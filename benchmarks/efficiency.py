@@ -1,11 +1,11 @@
-"""What better draws and constants win: regret a round of the paper's choices and of our defaults, as the horizon grows.
+"""What better draws and an adaptive step win: regret a round of the paper's choices and of our defaults, as the horizon grows.
 
 .venv/bin/python benchmarks/efficiency.py            # T = 2^12, 2^14, 2^16 (half an hour on two cores, of compilation)
 .venv/bin/python benchmarks/efficiency.py --quick    # T = 2^10, 2^12
 
-N = 8 agents on a ring, theta = 1/2; the second group at T = 2^12 and theta = 1 too. The default scales were chosen on problems of the
-first group. The second group are other instances, which took no part. "Before" has the paper's constants and its estimator
-(independent draws, no control variate).
+N = 8 agents on a ring, theta = 1/2; the second group at T = 2^12 and theta = 1 too. Problems of the first
+group may have been looked at while the constants of the adaptive step were chosen; the second group are other instances. "Before" has
+the paper's schedule and its estimator (independent draws, no control variate).
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from targets import Part, Target, on_all_cores, table
 
-from droculo import Droculo, Scales, feedback, networks, oracles, problems, simulate
+from droculo import Droculo, feedback, networks, oracles, problems, simulate
 from droculo.algorithms import IndependentDraws, SendXY
 from droculo.feedback.table import look_up
 from droculo.measure import Sample, best_fixed_point, certificate, regret
@@ -30,7 +30,7 @@ N, DIM, THETA = 8, 10, 0.5
 SAMPLE = Sample(agents=4, functions=N, rounds=512)
 CHOSEN, VALIDATED = "chosen on", "validated on"
 ONE_VALUE = ("zeroth order", "bandit")
-#: what a row may lose, as a share of its reward, beyond two standard errors: with steps for all problems some lose a little
+#: what a row may lose, as a share of its reward, beyond two standard errors: with one rule for all problems some lose a little
 SAME = 0.01
 #: "before" stands still if its certified regret falls by no more than this share of it, and its regret by no more than `SAME`
 STILL = 0.05
@@ -129,7 +129,6 @@ def yardsticks() -> list[Yardstick]:
     stock = drawn(problems.Inventory, 11, products=DIM, supplies=6)
     new_stock = drawn(problems.Inventory, 31, products=8, supplies=8)
     new_sensors = drawn(problems.LogDetSensors, 31, sites=12, budget=4, concave=True)
-    # From here on drawn when the scales had been settled.
     new_coverage = drawn(problems.Coverage, 31, dim=12, elements=40, budget=4, face=True)
     tight = problems.WorstCase.random("A2", agents=N, pairs=5, seed=31)
     new_influence = problems.Influence.davis(agents=N, budget=4, seed=31)
@@ -190,9 +189,8 @@ def before(problem: problems.Problem, model: str, horizon: int, theta: float) ->
     asked = signal(model)
     if isinstance(asked.signal, feedback.OnePoint):
         asked = eqx.tree_at(lambda f: f.signal, asked, feedback.OnePoint(control_variate=False))
-    return Droculo.design(
+    return Droculo.prescribed(
         problem.setting, asked, horizon=horizon, theta=theta, oracle=oracles.ActiveSet(), exchange=SendXY(), draws=IndependentDraws(),
-        scales=Scales.theorem(),
     )  # fmt: skip
 
 
@@ -327,12 +325,12 @@ def measure(quick: bool = False) -> Part:
         f"N = {N} agents on a ring, d = {DIM}, theta = 1/2, {'four seeds' if quick else 'four seeds, two at T = 2^16'}. Each "
         "cell is before → after, a round, the mean over agents and seeds; less is better. (!): worse by more than two standard "
         "errors over seeds.\n\n"
-        "Before: the paper's constants (`Scales.theorem()`), independent draws, no control variate, (x, y) sent. It is "
+        "Before: the paper's schedule (`Droculo.prescribed`), independent draws, no control variate, (x, y) sent. It is "
         "`algorithms.published` but for the oracle, which is the corrective one on both sides: the paper's own takes very many "
         "LOO calls at these horizons. Constants, tolerance and estimator stay the paper's; the corrective oracle keeps the "
         "same contract and leaves x and y nearer to the true projection, so it can only favour them. After: the defaults.\n\n"
-        f'The default scales were chosen on problems marked "{CHOSEN}" (and those that `benchmarks/scales.py` adds). Those marked '
-        f'"{VALIDATED}" are other instances, some of them of the same families, drawn when the scales had been settled. Every class '
+        f'Problems marked "{CHOSEN}" may have been looked at while the constants of the adaptive step were chosen. Those marked '
+        f'"{VALIDATED}" are other instances, some of them of the same families. Every class '
         "of functions with every feedback must have less certified regret there (A4 takes gradients only; for A1 and concave "
         "functions full information is semi-bandit). A row may lose as much as two standard errors and "
         f"{100 * SAME:g} % of its reward. {of_the_losers(listed)} At theta = 1: {of_the_losers(often)}\n\n"

@@ -1,4 +1,4 @@
-"""What sending y alone (half the bytes) against the paper's (x, y), by certified regret.
+"""What sending y alone (and two numbers for the step) costs against the paper's (x, y), by certified regret.
 
 .venv/bin/python benchmarks/exchange.py            # T = 1024: every row of Table 1, five networks (fifteen minutes, of compilation)
 .venv/bin/python benchmarks/exchange.py --quick    # T = 256, two networks
@@ -93,7 +93,8 @@ def measure(quick: bool = False) -> Part:
         for row in rows
         if not ORACLES[row.oracle].starts_from_x0
     ]
-    targets.append(Target("y alone: bytes of (x, y) over bytes of y, least of all rows", min(ratios), at_least=2))
+    # 2 d + 2 numbers over d + 2, since an adaptive step adds two to either
+    targets.append(Target("y alone: bytes of (x, y) over bytes of y, least of all rows", min(ratios), at_least=1.8))
     targets.append(Target("y alone: bytes of (x, y) over bytes of y, most of all rows", max(ratios), at_most=2))
     worst = {name: max(row.difference for row in rows if row.oracle == name) for name in ORACLES}
     text = (

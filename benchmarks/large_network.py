@@ -30,7 +30,7 @@ def main() -> None:
     )
     made = time.perf_counter()
     print(
-        f"made in {made - began:.1f} s: N={given.agents}, {agent.horizon} rounds in blocks of {agent.block}",
+        f"made in {made - began:.1f} s: N={given.agents}, {agent.horizon} rounds in {len(agent.timetable.until(agent.horizon).first)} blocks",
         flush=True,
     )
     run = simulate(problem, agent, network, key=0, record=Record(every=max(1, given.horizon // 16)))

@@ -5,7 +5,7 @@
 The setting of benchmarks/oracle_calls.py with T = 1024, less where a call takes long. Every point has played against two
 adversaries, since nobody knows beforehand which it will be: the quadratics of oracle_calls.py, where noise is a small part of the
 gradients and long steps win, and noisy linear functions, where they lose. Both are drawn twice (functions, the LP polytope, the graph
-of the trees) with seeds that took no part when the default scales were settled. A point's regret is the geometric mean over these
+of the trees). The default is the step that adapts itself; all other points have a prescribed one. A point's regret is the geometric mean over these
 games, its calls are the mean.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 from oracle_calls import ON_HOST, OURS, PAPER, RING_SETS, Point, linear, rough, run
 from targets import Part, Target, on_all_cores, table
 
-#: not the 0 of oracle_calls.py, which the default scales have seen
+#: not the 0 of oracle_calls.py
 SEEDS = (100, 101)
 GAMES = {
     (adversary, seed): partial(problem, seed=seed)
@@ -41,7 +41,7 @@ SHORTER = {"LP polytope": 512}
 
 #: what a run cost and won, in each game
 Games = dict[tuple[str, int], Point]
-#: (oracle, theta, step, tolerance; None and None for the default rule) -> its games
+#: (oracle, theta, step, tolerance; None and None for the default) -> its games
 Plane = dict[tuple[str, float, float | None, float | None], Games]
 
 

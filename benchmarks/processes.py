@@ -202,7 +202,7 @@ def measure_processes(quick: bool = False) -> Part:
     text = (
         f"Two processes, one agent each, d = {D}, medians of {TURNS} turns.\n\n{table(head, rows)}\n\n"
         f"{many['agents']:.0f} agents of a random 6-regular graph in two blocks on 2 ranks, d = 20, DROCULO at theta = 1/2, "
-        f"T = 1024: {many['milliseconds a block']:.1f} ms a block of {1024 / many['blocks']:.0f} rounds, of which "
+        f"T = 1024: {many['milliseconds a block']:.1f} ms a block of {1024 / many['blocks']:.0f} rounds on average, of which "
         f"{many['milliseconds an exchange']:.1f} ms is the exchange of {many['rows over the wire']:.0f} rows with the other rank "
         f"(its waiting included; agents of a rank exchange {many['messages of agents']:.0f} messages in all); the whole run "
         f"{many['seconds']:.0f} s with compilation."

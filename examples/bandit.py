@@ -18,8 +18,8 @@ def main() -> None:
     print(f"the best fixed point earns {best:.2f} a round; {alpha:.2f} of that is promised in the long run")
     for name, problem in (("exact", exact), ("noisy", noisy)):
         for model in (feedback.bandit(), feedback.two_point()):
-            agent = Droculo.design(problem.setting, model, horizon=HORIZON, theta=0.5)
-            run = simulate(problem, agent, network, key=keys)
+            agent = Droculo.design(problem.setting, model, theta=0.5)
+            run = simulate(problem, agent, network, key=keys, rounds=HORIZON)
             earned = measure.rewards(exact, run)  # (seeds, rounds, agents)
             first, last = earned[:, : HORIZON // 8].mean(), earned[:, -HORIZON // 8 :].mean()
             asked = run.ledger.mean()["value_queries"]

@@ -5,19 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from droculo import feedback, measure, networks, problems, sets, simulate
-from droculo.algorithms import Algorithm
+from droculo.algorithms import Algorithm, Growing
 from droculo.algorithms.contract import OracleCalls, SlotPlay, numbers
 from droculo.testing import check_algorithm
 
 
 class GradientAscent(Algorithm):
-    """In every round, x <- project(mix(x) + step * gradient). Blocks and slots of one round: it talks after each."""
+    """In every round, x <- project(mix(x) + step * gradient)."""
 
     domain: sets.Set
     step: float
-    horizon: int = eqx.field(static=True)
-    block: int = eqx.field(static=True, default=1)
-    slot: int = eqx.field(static=True, default=1)
+    horizon: int | None = eqx.field(static=True, default=None)  # as many rounds as one likes
+    timetable: Growing = Growing(theta=1.0)  # in blocks of one round: it talks after each
     exchanges: int = eqx.field(static=True, default=1)  # calls of `mix` in an update
 
     @property
@@ -47,9 +46,9 @@ def main() -> None:
     problem = problems.WaterFilling.random(agents=4, dim=5, budget=2.0, seed=0)
     ring = networks.from_graph(networks.ring(4))
     T = 400
-    agent = GradientAscent(problem.set, problem.set.radius / (problem.bounds.gradient * np.sqrt(T)), T)
-    check_algorithm(problem, agent, ring)
-    regret = measure.regret(problem, simulate(problem, agent, ring, key=0))
+    agent = GradientAscent(problem.set, problem.set.radius / (problem.bounds.gradient * np.sqrt(T)))
+    check_algorithm(problem, agent, ring, rounds=T)
+    regret = measure.regret(problem, simulate(problem, agent, ring, key=0, rounds=T))
     print(
         f"regret a round of the mean agent: {np.mean(regret.total) / T:.3f}, at {np.mean(regret.ratio):.1%} of the optimum"
     )

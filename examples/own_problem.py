@@ -14,7 +14,7 @@ class Advertising(problems.Problem):
     pull: np.ndarray  # (shops, customers, channels): how well a channel reaches a customer
     set: sets.Set = sets.budget(4, 1.5)
     linearization: linearizations.Linearization = linearizations.MonotoneOrigin()
-    bounds: Bounds = Bounds(gradient=25.0, value=25.0)
+    bounds: Bounds = Bounds()  # not known
     agents: int | None = 6
 
     def value(self, agent, t, x):
@@ -25,8 +25,8 @@ class Advertising(problems.Problem):
 def main() -> None:
     problem = Advertising(np.random.default_rng(0).uniform(0, 1, (6, 20, 4)) * [0.9, 0.6, 0.3, 0.1])
     check_problem(problem)
-    agent = Droculo.design(problem.setting, feedback.bandit(), horizon=3000, theta=0.5)
-    run = simulate(problem, agent, networks.from_graph(networks.ring(6)), key=0)
+    agent = Droculo.design(problem.setting, feedback.bandit(), theta=0.5)
+    run = simulate(problem, agent, networks.from_graph(networks.ring(6)), key=0, rounds=3000)
     print("spending per channel after 3000 days of watching sales:", np.round(run.decisions[-1].mean(axis=0), 2))
 
 

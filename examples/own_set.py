@@ -34,14 +34,10 @@ def main() -> None:
     check_set(ellipsoid)
     target = np.array([2.0, 2.0, 2.0])
     problem = problems.from_function(
-        lambda agent, t, x: -jnp.sum((x - target) ** 2),
-        ellipsoid,
-        linearizations.Concave(),
-        gradient_bound=12.0,
-        value_bound=40.0,
+        lambda agent, t, x: -jnp.sum((x - target) ** 2), ellipsoid, linearizations.Concave()
     )
-    agent = Droculo.design(problem.setting, feedback.semi_bandit(), horizon=1000, theta=1.0)
-    run = simulate(problem, agent, networks.from_graph(networks.ring(5)), key=0)
+    agent = Droculo.design(problem.setting, feedback.semi_bandit(), theta=1.0)
+    run = simulate(problem, agent, networks.from_graph(networks.ring(5)), key=0, rounds=1000)
     print(
         "the point of the ellipsoid nearest to (2, 2, 2) is (0.635, 1.301, 0.208); agent 0 found",
         np.round(run.actions[-1, 0], 3),

@@ -32,8 +32,8 @@ def main() -> None:
     keep_compiled()  # in your folder for caches: the second start is quicker
     began = time.perf_counter()
     for model in models:
-        agent = Droculo.design(problem.setting, model, horizon=HORIZON, theta=THETA)
-        run = simulate(problem, agent, network, key=keys)
+        agent = Droculo.design(problem.setting, model, theta=THETA)
+        run = simulate(problem, agent, network, key=keys, rounds=HORIZON)
         result, worth = measure.regret(problem, run), measure.summary(problem, run)
         bill = run.ledger.mean()
         reward = np.mean(result.rewards)

@@ -67,10 +67,15 @@ def design(case, model, **options):
 
 
 def design_for(problem, model, **options):
-    """Long steps and a tight tolerance, so that the oracle has work to do within few rounds.
+    """The default, which adapts itself. Gradients go with the default oracle and y alone sent, values with the one that
+    compiles faster and (x, y) sent."""
+    oracle = None if model in FIRST_ORDER else oracles.FrankWolfe()
+    settings = {"horizon": T, "theta": 0.6, "oracle": oracle} | options
+    return Droculo.design(problem.setting, getattr(feedback, model)(), **settings)
 
-    Gradients go with the default oracle and y alone sent, values with the one that compiles faster and (x, y) sent.
-    """
+
+def prescribed(case, model, **options):
+    """The theorems' schedule with long steps and a tight tolerance, so that the oracle has work to do within few rounds."""
     first = model in FIRST_ORDER
     scales = Scales(step=20.0 if first else 60.0, tolerance=0.1)
     settings = {
@@ -79,7 +84,7 @@ def design_for(problem, model, **options):
         "scales": scales,
         "oracle": None if first else oracles.FrankWolfe(),
     } | options
-    return Droculo.design(problem.setting, getattr(feedback, model)(), **settings)
+    return Droculo.prescribed(PROBLEMS[case].setting, getattr(feedback, model)(), **settings)
 
 
 #: what the kernel is compared with the paper's algorithm on, and certified on
@@ -93,7 +98,7 @@ def paper(case, model, **options):
     """The paper's algorithm with longer steps."""
     parts = {"oracle": oracles.PaperFrankWolfe(), "exchange": SendXY(), "draws": IndependentDraws()} | options
     problem, horizon, scales = PROBLEMS[case], HORIZONS.get(case, T), BOLD[model in FIRST_ORDER]
-    return Droculo.design(
+    return Droculo.prescribed(
         problem.setting, getattr(feedback, model)(), horizon=horizon, theta=0.6, scales=scales, **parts
     )
 

@@ -27,7 +27,9 @@ def runs():
     """Name -> (problem, algorithm, network, options of `simulate`) of every run."""
     for case, model in designs.PAIRS:
         problem = designs.PROBLEMS[case]
-        yield f"{case} {model}", (problem, designs.design(case, model, horizon=ROUNDS), designs.RING, {})
+        yield f"{case} {model}", (problem, designs.design(case, model), designs.RING, {"rounds": ROUNDS})
+        prescribed = designs.prescribed(case, model, horizon=ROUNDS)
+        yield f"prescribed {case} {model}", (problem, prescribed, designs.RING, {})
     for model in ("full_information", "semi_bandit", "zeroth_order", "bandit"):
         problem = designs.PROBLEMS["A2"]
         asked = getattr(feedback, model)()
@@ -40,7 +42,7 @@ def runs():
     for name, (problem, algorithm, network) in cases.CASES.items():
         yield f"process {name}", (problem, algorithm, network, {"rounds": min(ROUNDS, algorithm.horizon or ROUNDS)})
     problem = designs.PROBLEMS["A2"]
-    anytime = Anytime(lambda T: Droculo.design(problem.setting, feedback.bandit(), horizon=T, theta=0.5), first=8)
+    anytime = Anytime(lambda T: Droculo.prescribed(problem.setting, feedback.bandit(), horizon=T), first=8)
     yield "anytime", (problem, anytime, designs.RING, {"rounds": 24})
 
 

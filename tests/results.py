@@ -31,6 +31,8 @@ def runs():
     yield from cases.CASES.items()
     for case, model in (("concave", "two_point"), ("A1", "semi_bandit"), ("A3", "bandit"), ("A4", "full_information")):
         yield f"{case} {model}", (designs.PROBLEMS[case], designs.design(case, model), designs.RING)
+    for case, model in (("A1", "bandit"), ("A2", "semi_bandit"), ("A2", "full_information")):
+        yield f"prescribed {case} {model}", (designs.PROBLEMS[case], designs.prescribed(case, model), designs.RING)
 
 
 def of_run(problem, algorithm, network):

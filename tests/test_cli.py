@@ -251,6 +251,8 @@ def test_show_says_what_is_impossible(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "4 cells" in shown
     assert "droculo, full-information, theta = 1" in shown
+    row = next(line for line in shown.splitlines() if "full-information, theta = 0.5" in line)
+    assert row.split()[-4:-1] == ["16", "4", "4"]  # rounds, blocks, exchanges
     assert "1 cells of the grid are impossible" in shown
     assert "theta must lie in [0, 2/3] for case A2 with semi-bandit feedback" in shown
 

@@ -55,14 +55,14 @@ class Job:
             )
         if not isinstance(agent.oracle, oracles.ActiveSet) or not isinstance(network, networks.Fixed):
             raise ValueError("the baselines know the corrective oracle and a network with fixed links only.")
-        dim, eps, radius = problem.set.dim, float(agent.tolerance), float(problem.set.radius)
+        dim, eps, radius = problem.set.dim, float(agent.steps.tolerance), float(problem.set.radius)
         ulp = float(np.finfo(np.float64).eps)
         waves = problem.weights
         small = network.n_agents <= DENSE_UP_TO
         return cls(
             agents=network.n_agents,
             dim=dim,
-            block=agent.block,
+            block=agent.timetable.block,
             budget=problem.size,
             radius=radius,
             unit=radius**2,

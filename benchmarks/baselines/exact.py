@@ -17,8 +17,6 @@ class Exact(InfeasibleProjection):
     """x = y = the point of K nearest to y0, as the set itself finds it (`Set.project`): no LOO call."""
 
     starts_from_x0: ClassVar[bool] = False
-    #: nothing, but its steps and tolerances shall be those of the oracle that it is compared with
-    remembers: ClassVar[bool] = True
 
     def batch_code(self, dtype: Any) -> BatchCode:
         """All agents at once: without a loop there is no slowest agent."""

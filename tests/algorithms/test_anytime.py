@@ -32,8 +32,8 @@ def test_a_shorter_run_is_the_beginning_of_a_longer_one():
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_run_may_end_within_a_slot(rounds):
     """The round of a slot that asks is drawn for the whole slot, however much of it is played."""
-    agent = Droculo.design(PROBLEM.setting, feedback.bandit(), horizon=64, theta=0.5)
-    assert agent.slot == 2
+    agent = Droculo.prescribed(PROBLEM.setting, feedback.bandit(), horizon=64, theta=0.5)
+    assert agent.timetable.slot == 2
     whole = simulate(PROBLEM, agent, RING, key=1)
     part = simulate(PROBLEM, agent, RING, key=1, rounds=rounds)
     np.testing.assert_array_equal(part.actions, whole.actions[:rounds])

@@ -8,7 +8,7 @@ import pytest
 from tests.designs import PROBLEMS, RING, N
 
 from droculo import feedback, networks
-from droculo.algorithms import Algorithm
+from droculo.algorithms import Algorithm, Equal, Growing, Timetable
 from droculo.algorithms.contract import OracleCalls, SilentPorts, SlotPlay, numbers
 from droculo.feedback import Feedback
 from droculo.sets import Set
@@ -22,9 +22,8 @@ class Honest(Algorithm):
 
     domain: Set
     feedback: Feedback = eqx.field(default_factory=feedback.semi_bandit)
-    horizon: int = eqx.field(static=True, default=16)
-    block: int = eqx.field(static=True, default=1)
-    slot: int = eqx.field(static=True, default=2)
+    timetable: Timetable = Equal(block=1, slot=2, horizon=16)
+    horizon: int | None = eqx.field(static=True, default=16)
     exchanges: int = eqx.field(static=True, default=1)
 
     @property
@@ -42,7 +41,7 @@ class Honest(Algorithm):
         return state[0]
 
     def played(self, state, slot):
-        actions = jnp.broadcast_to(state[0], (slot.length, self.domain.dim))
+        actions = jnp.broadcast_to(state[0], (slot.most, self.domain.dim))
         return SlotPlay(actions, slot.start[None], self.point(state, slot)[None])
 
     def play(self, ports, state, slot):
@@ -193,6 +192,20 @@ def test_an_honest_algorithm_passes():
 def test_a_broken_rule_is_noticed(broken, error, message):
     with pytest.raises(error, match=message):
         check_algorithm(PROBLEM, broken(PROBLEM.set), RING)
+
+
+def test_blocks_that_grow_and_a_horizon_that_is_not_known():
+    """22 rounds end within a block, and 23 in the middle of a slot of it."""
+    growing = Growing(0.5, 0.5)
+    assert growing.until(22).slot[-1] == 2
+    agent = Honest(PROBLEM.set, timetable=growing, horizon=None)
+    with pytest.raises(ValueError, match="say how many rounds"):
+        check_algorithm(PROBLEM, agent, RING)
+    for rounds in (22, 23):
+        assert not growing.until(rounds).complete[-1]
+        check_algorithm(PROBLEM, agent, RING, rounds=rounds)
+    with pytest.raises(AssertionError, match="about a round outside their slot"):
+        check_algorithm(PROBLEM, AsksAhead(PROBLEM.set, timetable=growing, horizon=None), RING, rounds=22)
 
 
 def test_links_that_fail():

@@ -8,9 +8,10 @@ import pytest
 from tests.designs import PROBLEMS, RING, N, T
 
 from droculo import Droculo, Record, feedback, networks, problems, simulate
-from droculo.algorithms import EvenDraws, Exchange, FixedStep, IndependentDraws, SendXY, SendY, StepRule
+from droculo.algorithms import AdaptiveStep, EvenDraws, Exchange, FixedStep, IndependentDraws, SendXY, SendY, StepRule
 from droculo.algorithms.contract import message_bytes, numbers
 from droculo.algorithms.exchange import Mixed
+from droculo.algorithms.steps import Move
 from droculo.feedback import Feedback, Gradient, OnePoint, TwoPoint
 from droculo.sets import Box
 from droculo.testing import check_draws, check_exchange, check_steps
@@ -76,7 +77,7 @@ def test_draws_that_differ_each_time_are_noticed():
 
 
 class Shrinking(StepRule):
-    """eta / sqrt(b) in block b, times the mean over the neighbourhood of (1 + b) / (1 + b): a message with no effect."""
+    """eta / sqrt(b) in block b, times the mean over the neighbourhood of (1 + b) - b: a message with no effect."""
 
     first: float
     power: float = 0.5
@@ -85,19 +86,30 @@ class Shrinking(StepRule):
     def message(self):
         return numbers(2)
 
-    def init(self, y):
-        return jnp.ones((), y.dtype)
+    @property
+    def outside(self):
+        return jnp.asarray(1.0)
+
+    def init(self, x):
+        return jnp.ones((), x.dtype)
 
     def say(self, state):
         return jnp.stack([state, 1 + state])
 
-    def step(self, signal, own, mixed, heard, state):
-        return self.first / state**self.power * (heard[1] - heard[0]), state + 1
+    def step(self, signal, here, heard, state):
+        eta = self.first / state**self.power * (heard[1] - heard[0])
+        return Move(eta * signal, 0.1 / state), state + 1
 
 
-def test_step_rules():
-    check_steps(FixedStep(np.asarray(0.1)))
-    check_steps(Shrinking(0.5))
+@pytest.mark.parametrize(
+    "steps",
+    [
+        FixedStep(0.1, 0.01), Shrinking(0.5), AdaptiveStep(BOX), AdaptiveStep(BOX, slack=0.0), AdaptiveStep(BOX, slack=5.0),
+        AdaptiveStep(BOX, rise=0.0, caution=0.0), AdaptiveStep(BOX, rise=50.0, settle=1e6, most=1.0),
+    ],
+)  # fmt: skip
+def test_step_rules(steps):
+    check_steps(steps)
 
 
 class SaysLess(Shrinking):
@@ -106,28 +118,81 @@ class SaysLess(Shrinking):
 
 
 class LosesItsState(Shrinking):
-    def step(self, signal, own, mixed, heard, state):
-        return super().step(signal, own, mixed, heard, state)[0], ()
+    def step(self, signal, here, heard, state):
+        return super().step(signal, here, heard, state)[0], ()
 
 
 class DividesByTheSignal(Shrinking):
-    def step(self, signal, own, mixed, heard, state):
-        return self.first / jnp.linalg.norm(signal), state
+    def step(self, signal, here, heard, state):
+        return Move(signal / jnp.linalg.norm(signal), jnp.ones(())), state
+
+
+class GoesBack(Shrinking):
+    def step(self, signal, here, heard, state):
+        return Move(-signal, jnp.ones(())), state
+
+
+class BelievesNobody(Shrinking):
+    def credible(self, told):
+        return jnp.zeros((), bool)
+
+
+class KeepsAll(Shrinking):
+    def keep(self, target, out):
+        return target
+
+
+class Wavers(Shrinking):
+    """Another length every time that it is asked outside of a compiled program."""
+
+    def step(self, signal, here, heard, state):
+        return Move(GENERATOR.uniform(1, 2) * signal, jnp.ones(())), state
+
+
+GENERATOR = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        (FixedStep(np.asarray(-0.1)), "must be positive and finite; got -0.1"),
-        (FixedStep(np.asarray(np.nan)), "must be positive and finite; got nan"),
-        (DividesByTheSignal(0.5), "the step size of block 10 must be positive and finite; got inf"),
+        (DividesByTheSignal(0.5), "the move of block 10 is not finite"),
+        (GoesBack(0.5), "the move of block 0 does not follow its signal"),
+        (AdaptiveStep(BOX, exactness=0.0), "the tolerance of block 0 must be positive and finite; got 0.0"),
         (SaysLess(0.5), r"the rule says arrays of shapes \[\(\)\], and its message declares"),
+        (BelievesNobody(0.5), "would not believe what it says itself in block 0"),
         (LosesItsState(0.5), r"step\(\) changes the types of the state"),
+        (KeepsAll(0.5), "a y was kept at distance .* and `outside` is 1"),
+        (Wavers(0.5), "the compiled rule gives another move"),
     ],
 )
 def test_broken_step_rules_are_noticed(steps, message):
     with pytest.raises(AssertionError, match=message):
         check_steps(steps)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FixedStep(-0.1, 0.01), "the step_size of a fixed step is a positive, finite number; got -0.1"),
+        (lambda: FixedStep(np.nan, 0.01), "the step_size of a fixed step is a positive, finite number; got nan"),
+        (lambda: FixedStep(np.ones(3), 0.01), "the step_size of a fixed step is a positive, finite number"),
+        (lambda: FixedStep(0.1, 0.0), "the tolerance of a fixed step is a positive, finite number; got 0.0"),
+        (lambda: FixedStep(0.1, np.inf), "the tolerance of a fixed step is a positive, finite number; got inf"),
+        (lambda: AdaptiveStep(BOX, rise=-1.0), "rise of an adaptive step is a finite number, not negative; got -1.0"),
+        (lambda: AdaptiveStep(BOX, settle=np.inf), "settle of an adaptive step is a finite number"),
+        (lambda: AdaptiveStep(BOX, caution=np.nan), "caution of an adaptive step is a finite number"),
+        (lambda: AdaptiveStep(BOX, slack=[1.0, 2.0]), "slack of an adaptive step is a finite number"),
+    ],
+)
+def test_numbers_that_make_no_step_rule(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_an_adaptive_step_believes_only_what_another_one_can_say():
+    steps = AdaptiveStep(BOX, most=2.0)
+    told = [(0.0, 0.0), (1e300, -2.0), (-1e-9, 0.0), (1.0, 2.1), (1.0, -2.1)]
+    assert [bool(steps.credible(tuple(map(jnp.asarray, each)))) for each in told] == [True, True, False, False, False]
 
 
 NETWORKS = {
@@ -239,28 +304,35 @@ class Tracking(OnePoint):
 
     def tally(self, answers, v, alone=True, earned=None):
         tally = super().tally(answers, v, alone)
-        return eqx.tree_at(lambda t: (t.values, t.count), tally, (earned.sum(), jnp.asarray(1.0 * len(earned))))
+        return eqx.tree_at(lambda t: (t.values, t.count), tally, (earned.sum(), jnp.asarray(1.0)))
 
 
-def test_parts_with_state_and_messages_run_and_cost_what_they_declare():
+@pytest.mark.parametrize("schedule", ["design", "prescribed"])
+def test_parts_with_state_and_messages_run_and_cost_what_they_declare(schedule):
+    """Slots of a growing timetable have fewer rounds than there is room for; what is not played earns nothing."""
     problem = PROBLEMS["A2"]
-    agent = Droculo.design(
+    agent = getattr(Droculo, schedule)(
         problem.setting, Feedback(Tracking(), played=True), horizon=T, theta=0.6,
         steps=Shrinking(0.5), exchange=Compensated(), draws=Drifting(),
     )  # fmt: skip
     run = simulate(problem, agent, RING, key=0, record=Record(queries=True))
-    blocks = -(-T // (agent.block * agent.slot))
-    np.testing.assert_array_equal(run.states.steps, np.full(N, 1.0 + blocks))
+    spans = agent.timetable.until(T)
+    ended = spans.at(spans.complete)
+    last = int(ended.end[-1])
+    assert len(np.unique(spans.slot)) == (2 if schedule == "design" else 1)
+    np.testing.assert_array_equal(run.states.steps, np.full(N, 1.0 + len(ended.number)))
+    np.testing.assert_array_equal(run.states.block, np.full(N, len(ended.number)))
     np.testing.assert_array_equal(run.states.exchange[0].shape, (N, DIM))
     assert len(np.unique(run.states.draws)) == N, "every agent has draws of its own"
     assert message_bytes(agent) == (DIM + 2) * 8
+    np.testing.assert_array_equal(run.ledger.exchanges, len(ended.number))
     np.testing.assert_array_equal(run.ledger.bytes, run.ledger.messages * (DIM + 2) * 8)
-    np.testing.assert_array_equal(run.ledger.value_queries, -(-T // agent.slot))
+    np.testing.assert_array_equal(run.ledger.value_queries, spans.slots.sum())
     value = jax.jit(jax.vmap(jax.vmap(problem.value, in_axes=(0, None, 0)), in_axes=(None, 0, 0)))
     with jax.enable_x64(True):
-        earned = value(jnp.arange(N), jnp.arange(T), jnp.asarray(run.actions))
+        earned = value(jnp.arange(N), jnp.arange(last), jnp.asarray(run.actions[:last]))
     np.testing.assert_allclose(run.states.past.values, np.asarray(earned).sum(axis=0), rtol=1e-12)
-    np.testing.assert_array_equal(run.states.past.count, np.full(N, T))
+    np.testing.assert_array_equal(run.states.past.count, np.full(N, ended.slots.sum()))
 
 
 def test_the_exchange_with_memory_gives_what_plain_exchange_gives():

@@ -1,28 +1,17 @@
 """Every power of T, and every way to get a schedule wrong."""
 
-import itertools
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from droculo import (
-    Droculo,
-    Scales,
-    algorithms,
-    feedback,
-    linearizations,
-    measure,
-    networks,
-    oracles,
-    problems,
-    sets,
-    simulate,
-)
+from droculo import Droculo, Scales, algorithms, feedback, linearizations, oracles, problems, sets
 from droculo.algorithms.schedules import Schedule
 from droculo.feedback import TABLE_1
 from droculo.feedback.table import Refusal, look_up
+from droculo.precision import double
 
 A1 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0, face=True)
 A2 = problems.TopB.random(agents=3, dim=6, budget=2, seed=0)
@@ -47,7 +36,11 @@ class Pulling(linearizations.Concave):
 
 
 def design(problem, model, T, theta, **options):
-    return Droculo.design(problem.setting, getattr(feedback, model)(), horizon=T, theta=theta, **options)
+    return Droculo.prescribed(problem.setting, getattr(feedback, model)(), horizon=T, theta=theta, **options)
+
+
+def adaptive(problem, model, theta, **options):
+    return Droculo.design(problem.setting, getattr(feedback, model)(), theta=theta, **options)
 
 
 @pytest.mark.parametrize(
@@ -70,101 +63,64 @@ def test_the_powers_are_the_theorems(problem, model, block, slot, step, delta):
     def slope(of):
         return math.log(of(high) / of(low)) / math.log(2**16)
 
-    assert slope(lambda a: a.block) == pytest.approx(block(theta), abs=1e-3)
-    assert slope(lambda a: a.slot) == pytest.approx(slot(theta), abs=1e-3)
+    assert slope(lambda a: a.timetable.block) == pytest.approx(block(theta), abs=1e-3)
+    assert slope(lambda a: a.timetable.slot) == pytest.approx(slot(theta), abs=1e-3)
     assert slope(lambda a: float(a.steps.step_size)) == pytest.approx(step(theta), abs=1e-3)
-    assert slope(lambda a: float(a.tolerance)) == pytest.approx(-theta, abs=1e-3)
-    exchanges = [math.ceil(a.horizon / (a.block * a.slot)) for a in (low, high)]
+    assert slope(lambda a: float(a.steps.tolerance)) == pytest.approx(-theta, abs=1e-3)
+    exchanges = [math.ceil(a.horizon / (a.timetable.block * a.timetable.slot)) for a in (low, high)]
     assert math.log(exchanges[1] / exchanges[0]) / math.log(2**16) == pytest.approx(theta, abs=1e-3)
     if delta is not None:
         assert slope(lambda a: float(a.feedback.signal.delta)) == pytest.approx(delta(theta), abs=1e-9)
 
 
 def test_units_are_the_problems_own():
-    plan = design(A2, "full_information", 1024, 0.5, scales=Scales.theorem())
-    R, G, K = float(A2.set.radius), float(A2.bounds.gradient), plan.block
+    plan = design(A2, "full_information", 1024, 0.5)
+    R, G, K = float(A2.set.radius), float(A2.bounds.gradient), plan.timetable.block
     assert float(plan.steps.step_size) == pytest.approx(R / (G * math.sqrt(K * 1024)))
-    assert float(plan.tolerance) == pytest.approx((K * float(plan.steps.step_size) * G) ** 2)
+    assert float(plan.steps.tolerance) == pytest.approx((K * float(plan.steps.step_size) * G) ** 2)
 
 
 def test_scales_multiply():
-    plain = design(A3, "bandit", 4096, 0.5, scales=Scales.theorem())
+    plain = design(A3, "bandit", 4096, 0.5)
     scaled = design(A3, "bandit", 4096, 0.5, scales=Scales(block=2, slot=2, step=3, tolerance=0.5, delta=0.25))
-    assert scaled.slot == 2 * plain.slot
-    assert scaled.block == pytest.approx(2 * plain.block, abs=1)
-    slots = [4096 / a.slot for a in (plain, scaled)]
+    assert scaled.timetable.slot == 2 * plain.timetable.slot
+    assert scaled.timetable.block == pytest.approx(2 * plain.timetable.block, abs=1)
+    slots = [4096 / a.timetable.slot for a in (plain, scaled)]
     steps = [
-        math.sqrt(a.block * s) * float(a.steps.step_size) / float(a.feedback.signal.delta)
+        math.sqrt(a.timetable.block * s) * float(a.steps.step_size) / float(a.feedback.signal.delta)
         for a, s in zip((plain, scaled), slots, strict=True)
     ]
     assert steps[1] == pytest.approx(3 * steps[0])
-    tolerances = [float(a.tolerance) * s / a.block for a, s in zip((plain, scaled), slots, strict=True)]
+    tolerances = [float(a.steps.tolerance) * s / a.timetable.block for a, s in zip((plain, scaled), slots, strict=True)]
     assert tolerances[1] == pytest.approx(tolerances[0] / 2)
     assert float(scaled.feedback.signal.delta) == pytest.approx(float(plain.feedback.signal.delta) / 2)
 
 
-@pytest.mark.parametrize(
-    ("problem", "model", "theta", "step"),
-    [
-        (A2, "full_information", 0.5, 30), (A2, "full_information", 1.0, 10), (A2, "semi_bandit", 0.5, 30),
-        (A2, "two_point", 0.5, 90), (A2, "two_point", 1.0, 30), (A2, "zeroth_order", 0.5, 300), (A2, "bandit", 0.5, 300),
-        (A2, "zeroth_order", 1.0, 300), (A1, "bandit", 1.0, 300), (A2, "bandit", 0.8, 300),
-        (CONCAVE, "semi_bandit", 0.5, 1.5), (CONCAVE, "semi_bandit", 1.0, 1.5), (CONCAVE, "two_point", 0.5, 10),
-        (CONCAVE, "two_point", 1.0, 10), (CONCAVE, "bandit", 0.5, 100), (CONCAVE, "bandit", 1.0, 100 / 3),
-        (A1, "semi_bandit", 0.5, 30), (A3, "full_information", 0.5, 30), (A4, "full_information", 0.5, 10),
-        (A4, "full_information", 1.0, 10),
-    ],
-)  # fmt: skip
-def test_one_rule_for_the_default_scales(problem, model, theta, step):
-    ours = design(problem, model, 1024, theta)
-    theirs = design(problem, model, 1024, theta, scales=Scales.theorem())
-    assert float(ours.steps.step_size) == pytest.approx(step * float(theirs.steps.step_size))
-    assert float(ours.tolerance) == pytest.approx(0.01 * float(theirs.tolerance))
-    assert (ours.block, ours.slot) == (theirs.block, theirs.slot)
-
-
-def test_long_steps_would_overshoot_where_the_default_does_not():
-    problem = problems.Pricing.random(stores=3, products=6, seed=0)
-    assert problem.linearization.case == "A4"
-    network = networks.from_graph(networks.ring(3))
-
-    def certified(scales):
-        agent = design(problem, "full_information", 1024, 0.5, scales=scales)
-        return measure.certificate(problem, simulate(problem, agent, network, key=0, progress=False)).bound.mean()
-
-    assert certified(None) < certified(Scales.theorem()) / 2
-    assert certified(Scales(step=30.0)) > certified(Scales.theorem())
-
-
-def test_careful_steps_for_an_oracle_that_does_not_remember():
-    steps = {"full_information": (3, 1.5), "two_point": (30, 10), "bandit": (300, 100)}
-    for oracle, (model, both) in itertools.product((oracles.PaperFrankWolfe(), oracles.FrankWolfe()), steps.items()):
-        for problem, step in zip((A2, CONCAVE), both, strict=True):
-            ours = design(problem, model, 1024, 0.5, oracle=oracle)
-            theirs = design(problem, model, 1024, 0.5, scales=Scales.theorem())
-            assert float(ours.steps.step_size) == pytest.approx(step * float(theirs.steps.step_size))
-
-
-def test_tolerance_where_digits_are_dear():
-    ball, box, rule = sets.L2Ball(3), sets.Box([0.0], [1.0]), Scales()
-    assert rule.tolerance_for(oracles.ActiveSet(), ball) == 1
-    assert rule.tolerance_for(None, sets.Product(ball, box)) == 1
-    assert rule.tolerance_for(None, box) == 0.01
-    assert (
-        rule.tolerance_for(oracles.PaperFrankWolfe(), box) == rule.tolerance_for(oracles.PaperFrankWolfe(), ball) == 0.1
+def test_the_default_scales_are_the_theorems_own():
+    """Those of every method with a prescribed step."""
+    assert Scales() == Scales(block=1.0, slot=1.0, step=1.0, tolerance=1.0, delta=0.5)
+    G, R = float(A2.bounds.gradient), float(A2.set.radius)
+    assert float(algorithms.DOBGA.design(A2.setting, horizon=64).step_size) == pytest.approx(R / (G * 8))
+    assert float(algorithms.DOBGA.design(A2.setting, horizon=64, scales=Scales(step=5.0)).step_size) == pytest.approx(
+        5 * R / (G * 8)
     )
-    assert rule.tolerance_for(None, sets.NuclearBall(2, 3)) == rule.tolerance_for(None, sets.Shrunk(ball, 0.1)) == 1
-    assert rule.tolerance_for(None, sets.L2Ball(1)) == rule.tolerance_for(None, sets.L1Ball(3)) == 0.01
-    own = {"center": [0.0, 0.0], "inner_radius": 1.0, "subspace": sets.Full(2)}
-    for curved in (False, True):
-        round_ = sets.from_oracle(lambda c: c / jnp.maximum(jnp.linalg.norm(c), 1e-9), 2, 1.0, curved=curved, **own)
-        assert rule.tolerance_for(None, round_) == (1 if curved else 0.01)
+    own = algorithms.dpobga(A2.setting, horizon=64)
+    assert float(own.steps.step_size) == pytest.approx((1 - math.exp(-1)) * R / (G * math.sqrt(8 * 64)))
 
 
-def test_a_class_of_ones_own_may_say_that_it_is_up_concave():
-    rule, model = Scales(), feedback.full_information()
-    assert rule.step_for(model, linearizations.Custom(0.5, 0.5)) == 1.5
-    assert rule.step_for(model, linearizations.Custom(0.5, 0.5, up_concave=True)) == 10
+def test_a_prescribed_step_needs_the_bounds_that_it_is_made_of():
+    unknown = problems.from_function(lambda i, t, x: -((x - 0.5) ** 2).sum(), sets.L2Ball(3), linearizations.Concave())
+    for make in (
+        lambda: design(unknown, "full_information", 64, 0.5), lambda: algorithms.DOBGA.design(unknown.setting, horizon=64),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"needs a bound on the length of gradients.* declare gradient="):
+            make()
+    with pytest.raises(ValueError, match=r"needs a bound on the size of values.* declare value="):
+        design(unknown, "bandit", 64, 0.5)
+    with pytest.raises(ValueError, match="needs a bound on the Lipschitz constant of the functions"):
+        design(unknown, "two_point", 64, 0.5)
+    for model in ("full_information", "bandit", "two_point"):
+        assert adaptive(unknown, model, 0.5).horizon is None
 
 
 def test_the_paper_as_it_stands():
@@ -173,9 +129,9 @@ def test_the_paper_as_it_stands():
     assert isinstance(agent.exchange, algorithms.SendXY)
     assert isinstance(agent.draws, algorithms.IndependentDraws)
     assert not agent.feedback.signal.control_variate
-    theirs = design(A2, "bandit", 256, 0.5, scales=Scales.theorem())
+    theirs = design(A2, "bandit", 256, 0.5)
     assert float(agent.steps.step_size) == float(theirs.steps.step_size)
-    assert float(agent.tolerance) == float(theirs.tolerance)
+    assert float(agent.steps.tolerance) == float(theirs.steps.tolerance)
     assert algorithms.contract.message_size(agent) == 2 * algorithms.contract.message_size(theirs)
     with pytest.raises(TypeError, match="feedback must be a Feedback"):
         algorithms.published(A2.setting, "bandit", horizon=256, theta=0.5)
@@ -187,9 +143,32 @@ def test_short_horizons_have_schedules(T, theta):
     for problem in (A1, A2, A3):
         for model in ("full_information", "semi_bandit", "zeroth_order", "bandit", "two_point"):
             agent = design(problem, model, T, theta)
-            assert 1 <= agent.block * agent.slot <= T
+            assert 1 <= agent.timetable.block * agent.timetable.slot <= T
             delta = getattr(agent.feedback.signal, "delta", 0.0)
             assert delta < problem.set.inner_radius
+
+
+@pytest.mark.parametrize(
+    ("problem", "model", "power"), [(A1, "bandit", 1 / 4), (A2, "bandit", 1 / 4), (A3, "two_point", 1 / 2)]
+)
+def test_without_a_horizon_values_are_asked_ever_nearer(problem, model, power):
+    """At delta b^-power in block b, which is T^(-power theta) after T rounds; and around points of K itself, moved inward."""
+    agent = adaptive(problem, model, 0.5)
+    signal, center, radius = agent.feedback.signal, problem.set.center, float(problem.set.inner_radius)
+    corner, nowhere = np.asarray(problem.set.argmax(jnp.arange(6.0)), float), jnp.zeros(6)
+    assert agent.run_set is agent.domain is problem.set
+    with double():
+        v = signal.draw(jax.random.key(0), 6, np.dtype(np.float64))
+        found = []
+        for block in (0.0, 15.0, 255.0):
+            there = signal.points(corner, v, jnp.asarray(block))[0]
+            inward = signal.points(corner, nowhere, jnp.asarray(block))[0]
+            distance = float(jnp.linalg.norm(there - inward))
+            np.testing.assert_allclose(inward, corner + distance / radius * (center - corner), atol=1e-12)
+            assert bool(problem.set.contains(there, 1e-9))
+            found.append(distance)
+    assert found[0] < radius
+    np.testing.assert_allclose(found, found[0] * np.array([1, 16, 256.0]) ** -power, rtol=1e-9)
 
 
 def test_table_1_is_complete():
@@ -260,8 +239,29 @@ def test_errors(make, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: adaptive(A2, "semi_bandit", 0.7), r"theta must lie in \[0, 2/3\].* got theta=0.7"),
+        (lambda: adaptive(A3, "bandit", 0.9), r"theta must lie in \[0, 4/5\]"),
+        (lambda: adaptive(A2, "full_information", float("nan")), r"theta must lie in \[0, 1\]"),
+        (lambda: adaptive(A4, "bandit", 0.5), "no ball of known size around it"),
+        (lambda: adaptive(A2, "full_information", 0.5, horizon=0), "whole number of rounds, at least 1; got 0"),
+        (lambda: adaptive(A2, "full_information", 0.5, start=np.ones(6)), "start is not a point of the set"),
+        (lambda: adaptive(WIDE, "bandit", 0.5), "lives in the unit box"),
+    ],
+)
+def test_errors_without_a_horizon(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
         (
             lambda: Droculo.design(A2, feedback.bandit(), horizon=10, theta=0.5),
+            "setting must be a Setting; got TopB. Pass problem.setting",
+        ),
+        (
+            lambda: Droculo.prescribed(A2, feedback.bandit(), horizon=10),
             "setting must be a Setting; got TopB. Pass problem.setting",
         ),
         (
@@ -270,6 +270,13 @@ def test_errors(make, message):
         ),
         (lambda: design(A2, "bandit", 10, "0.5"), "theta must be a int or float or number; got str"),
         (lambda: design(A2, "bandit", None, 0.5), "horizon must be a .*; got NoneType"),
+        (lambda: adaptive(A2, "bandit", "0.5"), "theta must be a int or float or number; got str"),
+        (lambda: adaptive(A2, "bandit", 0.5, horizon="10"), "horizon must be a .*; got str"),
+        (
+            lambda: adaptive(A2, "bandit", 0.5, steps=algorithms.FixedStep),
+            "steps must be a .*; got the class FixedStep itself",
+        ),
+        (lambda: adaptive(A2, "bandit", 0.5, draws=2), "draws must be a Draws or NoneType; got int"),
         (lambda: design(A2, "bandit", 10, 0.5, scales=2.0), "scales must be a Scales or NoneType; got float"),
         (
             lambda: design(A2, "bandit", 10, 0.5, oracle=oracles.FrankWolfe),
@@ -292,6 +299,7 @@ def test_value_feedback_asks_the_set_for_its_inner_ball():
     problem = problems.from_function(
         lambda i, t, x: -x.sum(), mystery, linearizations.Concave(), gradient_bound=2.0, value_bound=2.0
     )
-    Droculo.design(problem.setting, feedback.full_information(), horizon=10, theta=0.5)
-    with pytest.raises(ValueError, match=r"does not know its inner_radius.*Pass inner_radius="):
-        Droculo.design(problem.setting, feedback.bandit(), horizon=10, theta=0.5)
+    for make in (Droculo.design, Droculo.prescribed):
+        make(problem.setting, feedback.full_information(), horizon=10)
+        with pytest.raises(ValueError, match=r"does not know its inner_radius.*Pass inner_radius="):
+            make(problem.setting, feedback.bandit(), horizon=10)

@@ -19,7 +19,7 @@ BASELINES = pytest.mark.parametrize("baseline", [per_agent, batched], ids=["per 
 
 def design(theta=1.0, tolerance=0.1, oracle=None, problem=PROBLEM):
     scales = Scales(step=3.0, tolerance=tolerance)
-    return Droculo.design(
+    return Droculo.prescribed(
         problem.setting, feedback.full_information(), horizon=T, theta=theta, oracle=oracle, scales=scales
     )
 

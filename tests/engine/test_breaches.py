@@ -223,12 +223,16 @@ def test_phases_of_a_strict_run_name_the_round_of_the_run():
 def test_rounds_after_the_end_of_a_run_are_none_of_it():
     """The last slot of a run is played as a longer run would play it."""
     late = posed(lambda agent, t, x: jnp.where(jnp.asarray(t) >= 64, -1.0, 1.0) * x.sum())
-    agent = Droculo.design(late.setting, feedback.bandit(), horizon=256, theta=0.8)
-    assert agent.slot > 2
-    assert 64 % agent.slot
-    assert simulate(late, agent, PAIR, key=0, rounds=64).warnings == ()
-    with pytest.warns(DeclarationWarning):
-        assert min(simulate(late, agent, PAIR, key=0).ledger.first["below_zero"]) >= 64
+    for agent in (
+        Droculo.prescribed(late.setting, feedback.bandit(), horizon=256, theta=0.8),
+        Droculo.design(late.setting, feedback.bandit(), theta=0.8),
+    ):
+        last = agent.timetable.until(64).at(-1)
+        assert last.slot > 2
+        assert (64 - last.first) % last.slot
+        assert simulate(late, agent, PAIR, key=0, rounds=64).warnings == ()
+        with pytest.warns(DeclarationWarning):
+            assert min(simulate(late, agent, PAIR, key=0, rounds=256).ledger.first["below_zero"]) >= 64
 
 
 def test_what_is_no_breach():

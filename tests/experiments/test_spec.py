@@ -262,3 +262,23 @@ def test_the_specs_that_are_shipped_are_right(name):
     spec = parse(files("droculo.experiments").joinpath(name).read_text())
     assert spec.cells
     assert not spec.left_out
+
+
+def test_the_prescribed_schedule_has_scales_and_the_default_has_none(tmp_path):
+    text = (
+        HEAD
+        + '[[algorithms]]\nname = "droculo-prescribed"\nstep = [1.0, 10.0]\ntolerance = 0.1\nblock = 2.0\ndelta = 0.25'
+    )
+    one, ten = (build(cell, Path())[2] for cell in parse(text).cells)
+    assert float(ten.steps.step_size) == pytest.approx(10 * float(one.steps.step_size))
+    assert "has no option 'step'" in refused(HEAD + 'algorithms = {name = "droculo", step = 3.0}', tmp_path)
+
+
+def test_an_algorithm_that_is_not_told_the_horizon_is_refused(tmp_path):
+    (tmp_path / "endless.py").write_text(
+        "from droculo import Droculo, feedback\n\n\n"
+        "def agent(setting, horizon):\n    return Droculo.design(setting, feedback.bandit())\n"
+    )
+    said = refused_beside(HEAD + 'algorithms = "endless:agent"', tmp_path)
+    assert "endless:agent was told to play 16 rounds" in said
+    assert "has the horizon None: pass the horizon on to its design." in said

@@ -195,6 +195,17 @@ def test_columns_that_an_older_file_lacks_are_null(whole, tmp_path):
     assert found["timings"].null_count == len(found)
 
 
+def test_files_with_columns_of_before_are_read(whole, tmp_path):
+    shutil.copytree(whole.out, tmp_path / "copy")
+    for file in (tmp_path / "copy" / "runs").glob("*.parquet"):
+        kept = pyarrow.parquet.read_table(file).drop_columns(["blocks"])
+        pyarrow.parquet.write_table(kept.append_column("slot", pyarrow.nulls(len(kept), pyarrow.int64())), file)
+    found = collect(tmp_path / "copy").results.runs
+    assert found.column_names == list(RUNS)
+    assert found["blocks"].null_count == len(found)
+    assert found.drop_columns(["blocks"]).equals(whole.results.runs.drop_columns(["blocks"]))
+
+
 def test_the_gathered_files_are_those_of_the_spec(whole, tmp_path):
     shutil.copytree(whole.out, tmp_path / "copy")
     first = parse(SPEC.replace("[9, 20]", "9"))

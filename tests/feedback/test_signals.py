@@ -12,6 +12,8 @@ from droculo.precision import double
 
 D = 5
 W = jnp.array([0.4, 0.3, 0.5, 0.45, 0.35])
+#: no block has ended
+FIRST = np.zeros(())
 SETS = {"budget": sets.budget(D, 3.0), "face": sets.fixed_budget(D, 2.0)}
 
 
@@ -39,7 +41,7 @@ def block(signal, key, slots, pairs=False):
     if pairs:
         vs = vs * (1 - 2 * (jnp.arange(slots) % 2))[:, None]
         alone = jnp.arange(slots) == (slots - 1 if slots % 2 else slots)
-    tallies = jax.vmap(lambda v, a: signal.tally(jax.vmap(f)(signal.points(W, v)), v, a))(vs, alone)
+    tallies = jax.vmap(lambda v, a: signal.tally(jax.vmap(f)(signal.points(W, v, FIRST)), v, a))(vs, alone)
     return jax.tree.map(lambda leaf: leaf.sum(axis=0), tallies)
 
 
@@ -63,7 +65,7 @@ def test_the_mean_is_the_smoothed_gradient(name, signal, slots, pairs):
         past = ValueStats(jnp.asarray(2 * 10.0), jnp.asarray(2.0))
 
         def one(key):
-            return signal.estimate(block(signal, key, slots, pairs), past)[0] / slots
+            return signal.estimate(block(signal, key, slots, pairs), past, FIRST)[0] / slots
 
         estimates = np.asarray(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(1), blocks)))
         mean, error = estimates.mean(axis=0), estimates.std(axis=0) / np.sqrt(blocks)
@@ -77,7 +79,7 @@ def test_the_control_variate_shrinks_the_estimate():
         nothing = ValueStats(jnp.asarray(0.0), jnp.asarray(0.0))
         for control in (True, False):
             signal = OnePoint(control).prepare(SETS["budget"], 0.2)
-            draws = jax.vmap(lambda k, s=signal: s.estimate(block(s, k, 8), nothing)[0])(
+            draws = jax.vmap(lambda k, s=signal: s.estimate(block(s, k, 8), nothing, FIRST)[0])(
                 jax.random.split(jax.random.key(0), 500)
             )
             sizes[control] = float(jnp.mean(jnp.sum(draws**2, axis=1)))
@@ -94,8 +96,8 @@ def test_pairs_cancel_what_their_values_have_in_common():
         zs = jax.vmap(lambda k: jax.random.uniform(jax.random.fold_in(k, 1)))(keys)
         signs = 1 - 2 * (jnp.arange(slots) % 2) if pairs else jnp.ones(slots)
         vs = signs[:, None] * jax.vmap(lambda k: signal.draw(k, D, W.dtype))(keys)
-        tallies = jax.vmap(lambda z, v: signal.tally(jax.vmap(f)(signal.points(z * W, v)), v, not pairs))(zs, vs)
-        return signal.estimate(jax.tree.map(lambda leaf: leaf.sum(axis=0), tallies), nothing)[0]
+        tallies = jax.vmap(lambda z, v: signal.tally(jax.vmap(f)(signal.points(z * W, v, FIRST)), v, not pairs))(zs, vs)
+        return signal.estimate(jax.tree.map(lambda leaf: leaf.sum(axis=0), tallies), nothing, FIRST)[0]
 
     with double():
         keys = jax.random.split(jax.random.key(0), 500)
@@ -108,7 +110,7 @@ def test_the_first_value_has_nothing_to_subtract():
         signal = OnePoint().prepare(SETS["budget"], 0.1)
         v = jnp.eye(D)[0]
         tally = signal.tally(jnp.array([3.0]), v)
-        estimate, past = signal.estimate(tally, ValueStats(jnp.zeros(()), jnp.zeros(())))
+        estimate, past = signal.estimate(tally, ValueStats(jnp.zeros(()), jnp.zeros(())), FIRST)
         np.testing.assert_allclose(estimate, D / 0.1 * 3.0 * v)
         assert float(past.values) == 3
         assert float(past.count) == 1
@@ -116,7 +118,7 @@ def test_the_first_value_has_nothing_to_subtract():
 
 def test_gradients_pass_through():
     tally = Gradient().tally(jnp.ones((1, D)), jnp.zeros(D))
-    estimate, past = Gradient().estimate(tally, ValueStats(jnp.zeros(()), jnp.zeros(())))
+    estimate, past = Gradient().estimate(tally, ValueStats(jnp.zeros(()), jnp.zeros(())), FIRST)
     assert isinstance(tally, SlotSums)
     np.testing.assert_array_equal(estimate, np.ones(D))
     assert float(past.count) == 0

@@ -1,5 +1,7 @@
 """The kernel agrees with the transcriptions of Algorithms 1-5, fed the same random numbers, to 1e-10."""
 
+from fractions import Fraction
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,8 +10,10 @@ import pytest
 
 from droculo import Droculo, Record, feedback, linearizations, oracles, problems, simulate
 from droculo.algorithms import EvenDraws, IndependentDraws, SendXY, SendY
+from droculo.oracles.active_set import places
 from droculo.precision import double
-from tests.designs import BOLD, PAIRS, PROBLEMS, RING, N, T, paper
+from tests.designs import BOLD, PAIRS, PROBLEMS, RING, N, T, design, paper
+from tests.reference import adaptive
 from tests.reference import algorithms as reference
 from tests.reference import oracles as reference_oracles
 
@@ -77,15 +81,21 @@ def linearization(case, anchor):
     return lambda x: 1 - np.exp(-x), lambda x, z: 1 - np.exp(-z * x), lambda x, z, g: g * np.exp(-z * x), law
 
 
-def drawer(agent, law):
+def equal(agent):
+    """The first round and the slots' rounds of the block that round t lies in, for a prescribed schedule."""
+    L, length = agent.timetable.slot, agent.timetable.block * agent.timetable.slot
+    return lambda t: (t // length * length, L)
+
+
+def drawer(agent, law, block_of=None):
     """The simulator's random numbers for agent i in the slot that begins in round t."""
     for_agents, _ = jax.random.split(jax.random.key(KEY))
-    L, length = agent.slot, agent.block * agent.slot
+    block_of = block_of or equal(agent)
     even = isinstance(agent.draws, EvenDraws)
 
     def draw(i, t):
         for_block, for_slots = jax.random.split(jax.random.fold_in(for_agents, i))
-        first = t // length * length
+        first, L = block_of(t)
         q, sign = (t - first) // L, 1
         if even and agent.feedback.order == 0 and agent.feedback.kind.values != 2:
             if q % 2 == 1:
@@ -123,7 +133,7 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
     geometry = Geometry(problem)
     delta = float(getattr(agent.feedback.signal, "delta", 0.0))
     argmax, contains, anchor = geometry.shrunk(delta)
-    R, eps = geometry.R, float(agent.tolerance)
+    R, eps = geometry.R, float(agent.steps.tolerance)
 
     def project(own, mixed, y0):
         if variant == "paper":
@@ -143,8 +153,8 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
             RING.to_matrix(),
             geometry.c,
             float(agent.steps.step_size),
-            agent.block,
-            agent.slot,
+            agent.timetable.block,
+            agent.timetable.slot,
             geometry.k,
         )
         trivial = case in ("concave", "A1")
@@ -161,7 +171,7 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
                 f, h, query, draw, project, A, c, horizon, K, eta, delta, k, control, two_point=model == "two_point"
             )
     np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-10)
-    assert len(expected.queries) == N * -(-horizon // agent.slot)
+    assert len(expected.queries) == N * -(-horizon // agent.timetable.slot)
     for (i, start), points in expected.queries.items():
         np.testing.assert_allclose(run.queries[start, i], points, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(run.ledger.loo_calls, expected.calls)
@@ -172,7 +182,7 @@ def test_the_kernel_is_the_papers_algorithm(case, model, variant):
 @pytest.mark.parametrize("model", ["zeroth_order", "bandit"])
 def test_the_plain_estimator_agrees_too(model):
     problem = PROBLEMS["A1"]
-    agent = Droculo.design(
+    agent = Droculo.prescribed(
         problem.setting,
         getattr(feedback, model)(control_variate=False),
         horizon=T,
@@ -189,17 +199,90 @@ def test_the_plain_estimator_agrees_too(model):
     h, query, _, law = linearization("A1", None)
 
     def project(own, mixed, y0):
-        return reference_oracles.paper(argmax, geometry.R, mixed, y0, float(agent.tolerance))
+        return reference_oracles.paper(argmax, geometry.R, mixed, y0, float(agent.steps.tolerance))
 
     with double():
         value = eqx.filter_jit(problem.value)
         f = lambda i, t, x: float(value(jnp.asarray(i), jnp.asarray(t), jnp.asarray(x)))  # noqa: E731
         rest = (
-            drawer(agent, law), project, RING.to_matrix(), geometry.c, T, agent.block,
+            drawer(agent, law), project, RING.to_matrix(), geometry.c, T, agent.timetable.block,
             float(agent.steps.step_size), delta, geometry.k, False,
         )  # fmt: skip
         expected = reference.algorithm_2(f, *rest) if model == "bandit" else reference.algorithm_4(f, h, query, *rest)
     np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-10)
+
+
+#: the power of b that the rounds of a slot grow with, and the one that the distance of values falls with: those of Table 1
+POWERS = {
+    ("A2", "full_information"): (Fraction(0), None),
+    ("A2", "semi_bandit"): (Fraction(1, 2), None),
+    ("A1", "bandit"): (Fraction(0), 1 / 4),
+    ("A2", "bandit"): (Fraction(1, 4), 1 / 4),
+    ("A3", "zeroth_order"): (Fraction(0), 1 / 4),
+}
+
+
+#: the oracle that remembers, which goes with y alone sent, is the default
+ADAPTIVE = [
+    ("A2", "full_information", None, SendY),
+    ("A2", "full_information", oracles.FrankWolfe(), SendXY),
+    ("A2", "semi_bandit", oracles.FrankWolfe(), SendXY),
+    ("A1", "bandit", None, SendY),
+    ("A2", "bandit", oracles.FrankWolfe(), SendY),
+    ("A3", "zeroth_order", oracles.FrankWolfe(), SendXY),
+]
+
+
+@pytest.mark.parametrize(("case", "model", "oracle", "exchange"), ADAPTIVE)
+def test_the_kernel_is_the_agent_that_adapts_itself(case, model, oracle, exchange):
+    """37 rounds end within a block, which is played and not exchanged."""
+    problem, horizon, (slots, falls) = PROBLEMS[case], 37, POWERS[case, model]
+    agent = design(case, model, horizon=None, oracle=oracle, exchange=None if oracle is None else exchange())
+    assert isinstance(agent.exchange, exchange)
+    run = simulate(problem, agent, RING, key=KEY, rounds=horizon, record=Record(queries=True))
+
+    geometry = Geometry(problem)
+    argmax, contains, anchor = geometry.shrunk(0.0)
+    R, c, A = geometry.R, geometry.c, RING.to_matrix()
+    blocks = adaptive.growing(Fraction(3, 5), slots, horizon)
+    h, query, pull, law = linearization(case, anchor)
+
+    memories = [[[c, 1.0, 0]] for _ in range(N)]
+
+    def project(i, own, mixed, y0, eps):
+        if oracle is None:
+            found = reference_oracles.corrective(
+                argmax, geometry.foot, contains, R, y0, eps, memories[i], places(len(c))
+            )
+            return found[0], found[2]
+        x0 = mixed if exchange is SendXY else own
+        x, _, calls = reference_oracles.sharp(argmax, geometry.foot, contains, R, x0, y0, eps)
+        return x, calls
+
+    def block_of(t):
+        return next((first, slot) for first, end, slot in blocks if t < end)
+
+    names = ("rise", "settle", "caution", "slack", "most", "exactness")
+    numbers = {name: float(getattr(agent.steps, name)) for name in names}
+    steps = [adaptive.Step(c, R, lambda o: o - o.mean() * geometry.face, numbers) for _ in range(N)]
+    with double():
+        answer = eqx.filter_jit(problem.gradient if falls is None else problem.value)
+        ask = lambda i, t, x: np.asarray(answer(jnp.asarray(i), jnp.asarray(t), jnp.asarray(x)))  # noqa: E731
+        expected, exchanges = adaptive.adaptive(
+            ask, h, query, pull, drawer(agent, law, block_of), project, steps, A, c, horizon, blocks,
+            played=model in ("semi_bandit", "bandit"), values=None if falls is None else (geometry.k, geometry.r, falls),
+        )  # fmt: skip
+    np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-10)
+    for (i, start), points in expected.queries.items():
+        np.testing.assert_allclose(run.queries[start, i], points, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(run.states.steps.energy, [step.V for step in steps], rtol=1e-9)
+    np.testing.assert_allclose(run.states.steps.boldness, [step.h for step in steps], rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(run.ledger.loo_calls, expected.calls)
+    np.testing.assert_array_equal(run.ledger.exchanges, exchanges)
+    assert exchanges == len(blocks) - 1, "the run ends within a block"
+    assert run.ledger.loo_calls.sum() > 0, "the oracle was never needed, so nothing was compared"
+    assert len({slot for _, _, slot in blocks}) > 1 or not slots
+    assert np.ptp(run.states.steps.boldness) > 0, "all agents are equally bold: mixing was not compared"
 
 
 def test_the_shortcuts_of_the_linearizations_are_the_tables_numbers():

@@ -89,7 +89,7 @@ def test_dmfw():
 def test_mono_dmfw():
     T, K = 40, 9  # the last block is shorter
     agent = MonoDMFW.design(PROBLEM.setting, horizon=T, scales=BOLD)
-    assert agent.block == K
+    assert agent.timetable.block == K
     with double():
         keys = lambda i, t: jax.random.split(jax.random.fold_in(agents_key(i), t))  # noqa: E731
         noise = lambda i, t: noise_of(keys(i, t)[1], K)  # noqa: E731
@@ -138,7 +138,7 @@ def test_dpobga_is_algorithm_1_with_a_scaled_gradient():
         scaled = answers()
         expected = algorithms.algorithm_1(
             lambda i, t, x: (1 - np.exp(-1)) * scaled(i, t, x), lambda x: x, lambda x, z: z * x, lambda x, z, g: g, z_of,
-            lambda own, mixed, y: reference_oracles.paper(argmax, np.sqrt(B), mixed, y, float(agent.tolerance)),
+            lambda own, mixed, y: reference_oracles.paper(argmax, np.sqrt(B), mixed, y, float(agent.steps.tolerance)),
             NETWORK.to_matrix(), C, T, 9, eta,
         )  # fmt: skip
     run = compare(agent, expected, "loo_calls")

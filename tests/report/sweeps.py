@@ -52,7 +52,7 @@ def rows(network: str, method: int, horizon: int) -> tuple[list[dict], list[dict
         runs.append({
             "run": run, "seed": seed, "problem": "top-b", "network": network, "algorithm": algorithm, "label": label,
             "feedback": "full information", "theta": theta, "horizon": horizon, "agents": AGENTS, "dim": 3, "domain": "Budget",
-            "case": "A2", "alpha": ALPHA, "mixing_rate": 0.5, "block": 1, "slot": 1, "sampled": False,
+            "case": "A2", "alpha": ALPHA, "mixing_rate": 0.5, "blocks": int(exchanges), "sampled": False,
             "promised_exponent": 0.75 if method == 0 else None, "promised_by": "Theorem 2" if method == 0 else None,
             "links": [end for link in LINKS[network] for end in link], "reward": 2.0 * horizon, "regret": -0.75 * horizon,
             "regret_worst": -0.75 * horizon, "certified": certified(method, horizon, seed), "certified_worst": 1.0,

@@ -1,6 +1,6 @@
 """Every algorithm in one small run, for processes to play and for the simulator to compare with."""
 
-from tests.designs import PROBLEMS, RING, N, design, matchings
+from tests.designs import PROBLEMS, RING, N, T, design, matchings, prescribed
 
 from droculo import Scales, networks, oracles
 from droculo.algorithms import DMFW, DOBGA, DecBFTRL, MonoDMFW, dpobga
@@ -16,8 +16,10 @@ SWAPS = networks.TimeVarying([networks.from_matrix(part) for part in matchings()
 CASES = {
     **{model: (A2, design("A2", model), RING) for model in ("full_information", "semi_bandit", "zeroth_order")},
     **{model: (A2, design("A2", model), RING) for model in ("bandit", "two_point")},
+    "prescribed": (A2, prescribed("A2", "semi_bandit"), RING),
+    "prescribed, values": (A2, prescribed("A2", "bandit"), RING),
     "DOBGA": (A2, DOBGA.design(A2.setting, horizon=20, scales=BOLD), RING),
-    "DPOBGA": (A2, dpobga(A2.setting, horizon=20), RING),
+    "DPOBGA": (A2, dpobga(A2.setting, horizon=20, scales=Scales(step=3.0, tolerance=0.1)), RING),
     "DMFW": (A2, DMFW.design(A2.setting, horizon=8, inner=6, scales=BOLD), RING),
     "Mono-DMFW": (A2, MonoDMFW.design(A2.setting, horizon=24, block=6, scales=BOLD), RING),
     "Dec-BFTRL": (A2, DecBFTRL.design(A2.setting, horizon=20, mixing_rate=RING.mixing_rate, scales=BOLD), RING),
@@ -25,6 +27,11 @@ CASES = {
     "changing links": (A2, DOBGA.design(A2.setting, horizon=20, scales=BOLD), SWAPS),
 }
 assert N == 4
+# Blocks that grow are cut short by the end of these runs, and so is a slot of several rounds.
+CUT = design("A2", "semi_bandit").timetable.until(T).at(-1)
+assert not CUT.complete
+assert CUT.slot > 1
+assert (T - CUT.first) % CUT.slot > 0
 
 
 def endpoints(number, scheme="tcp", host="127.0.0.1"):

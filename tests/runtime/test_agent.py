@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 from tests.designs import PROBLEMS, design
 
-from droculo import feedback, networks, oracles, simulate
+from droculo import Scales, feedback, networks, oracles, simulate
 from droculo.algorithms import DMFW, DOBGA
 from droculo.precision import double
 from droculo.runtime import Agent, MemoryTransport, Transport, gather
+from droculo.runtime.agent import FIRST_BLOCKS
 from droculo.runtime.transports.memory import Hub
 
 A2 = PROBLEMS["A2"]
 PAIR = networks.from_graph(networks.path(2))
 ALONE = networks.from_graph(networks.single())
+BOLD = Scales(step=10.0)
 ORACLE = jax.jit(lambda agent, t, x, order: A2.answer(agent, t, x, order, jax.random.key(0)), static_argnums=3)
 
 
@@ -46,9 +48,9 @@ def with_signal(algorithm, kind):
 def designed(model):
     """Short runs: what an agent asks and tells differs from model to model, and not from round to round."""
     if model == "DMFW":
-        return DMFW.design(A2.setting, horizon=6, inner=5)
+        return DMFW.design(A2.setting, horizon=6, inner=5, scales=BOLD)
     if model == "DOBGA":
-        return DOBGA.design(A2.setting, horizon=8)
+        return DOBGA.design(A2.setting, horizon=8, scales=BOLD)
     if model == "earned":
         return with_signal(design("A2", "bandit", horizon=18), WithEarned)
     return design("A2", model, horizon=18, oracle=oracles.FrankWolfe())
@@ -91,6 +93,43 @@ def test_agents_in_loops_of_their_own_equal_the_simulator(model):
     for name, cost in run.ledger.counts.items():
         assert np.array_equal(together.trajectory.ledger.counts[name], cost), name
     assert (together.faults.failed_links, together.faults.disagreements) == (0, 0)
+    assert together.faults.missed_rounds.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("model", ["semi_bandit", "bandit"])
+def test_agents_without_a_horizon_play_on_and_on(model):
+    """Through blocks and slots that grow, and stop for a look within them."""
+    algorithm = design("A2", model, horizon=None, theta=0.5, oracle=oracles.FrankWolfe())
+    stops = (1, 41, 43, 110)
+    last = algorithm.timetable.until(stops[-1])
+    assert len(set(last.slot.tolist())) > 1
+    assert not last.complete[-1]
+    hub, parts = Hub(), {}
+
+    def live(me):
+        with Agent(algorithm, PAIR, me, MemoryTransport(hub, me, (1 - me,)), key=3) as agent:
+            for stop in stops:
+                play(agent, until=stop)
+                assert not agent.done
+                parts[stop, me] = agent.part()
+            agent.ask()  # what was asked for and not told is no part of the run
+            parts["asked", me] = agent.part()
+
+    threads = [threading.Thread(target=live, args=(me,)) for me in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(100)
+    for stop in (*stops, "asked"):
+        rounds = stops[-1] if stop == "asked" else stop
+        run = simulate(A2, algorithm, PAIR, key=3, rounds=rounds)
+        together = gather(algorithm, [parts[stop, me] for me in range(2)], rounds=rounds)
+        np.testing.assert_allclose(together.trajectory.actions, run.actions, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(together.trajectory.decisions, run.decisions, rtol=0, atol=1e-12)
+        for name, cost in run.ledger.counts.items():
+            assert np.array_equal(together.trajectory.ledger.counts[name], cost), name
+        faults = together.faults
+        assert (faults.failed_links, faults.disagreements, faults.missed_rounds.tolist()) == (0, 0, [0, 0])
 
 
 class NoNeighbours(Transport):
@@ -183,12 +222,13 @@ def test_the_transport_must_be_that_of_the_agent():
 def test_an_agent_that_was_killed_goes_on_from_its_folder(tmp_path):
     whole = alone("semi_bandit")
     play(whole)
-    block = whole.algorithm.block * whole.algorithm.slot
-    assert 1 < block < whole.algorithm.horizon / 4
+    spans = whole.algorithm.timetable.until(18)
+    assert not spans.complete[-1]
+    begun = int(spans.first[3])
     first = alone("semi_bandit", folder=tmp_path)
-    play(first, until=3 * block + 1)  # and then it is killed, in the middle of a block
+    play(first, until=begun + 1)  # and then it is killed, in the middle of a block
     again = alone("semi_bandit", folder=tmp_path)
-    assert again.round == 3 * block
+    assert again.round == begun
     play(again)
     assert np.array_equal(
         gather(again.algorithm, [again.part()]).trajectory.actions,
@@ -196,3 +236,26 @@ def test_an_agent_that_was_killed_goes_on_from_its_folder(tmp_path):
     )
     with pytest.raises(ValueError, match="belongs to a run with another"):
         alone("bandit", folder=tmp_path)
+
+
+def test_an_agent_with_many_blocks_goes_on_from_its_folder(tmp_path):
+    """More than it looks up at first."""
+    algorithm = design("A2", "full_information", horizon=None, theta=1.0, oracle=oracles.FrankWolfe())
+    rounds = FIRST_BLOCKS + 6
+    first = alone(algorithm, folder=tmp_path)
+    play(first, until=FIRST_BLOCKS + 3)
+    again = alone(algorithm, folder=tmp_path)
+    assert again.round == FIRST_BLOCKS + 3
+    play(again, until=rounds)
+    run = simulate(A2, algorithm, ALONE, key=0, rounds=rounds)
+    found = gather(algorithm, [again.part()], rounds=rounds).trajectory
+    np.testing.assert_allclose(found.actions, run.actions, rtol=0, atol=1e-12)
+
+
+def test_an_agent_that_has_played_all_rounds_is_done_when_it_is_started_again(tmp_path):
+    algorithm = DOBGA.design(A2.setting, horizon=FIRST_BLOCKS + 6)
+    play(alone(algorithm, folder=tmp_path))
+    again = alone(algorithm, folder=tmp_path)
+    assert again.done
+    assert again.round == algorithm.horizon
+    assert len(again.part().entries) == algorithm.horizon

@@ -15,7 +15,7 @@ import pytest
 from tests.designs import PROBLEMS
 from tests.runtime.forked import Forked
 
-from droculo import Record, measure, networks, simulate
+from droculo import Record, Scales, measure, networks, simulate
 from droculo.algorithms import DOBGA
 from droculo.engine.breaches import BREACHES
 from droculo.engine.costs import COUNTED
@@ -33,12 +33,12 @@ from droculo.runtime.transports.memory import Hub
 RUNS = int(os.environ.get("DROCULO_KILLS", "1"))
 AGENTS, DEATHS = 4, 3
 #: an algorithm that compiles quickly
-QUICK = DOBGA.design(PROBLEMS["A2"].setting, horizon=20)
+QUICK = DOBGA.design(PROBLEMS["A2"].setting, horizon=20, scales=Scales(step=10.0))
 #: agents of DOBGA compile fastest, and have a block in every round
 SPEC = f"""
 problems = {{ name = "top-b", agents = {AGENTS}, dim = 6 }}
 networks = "ring"
-algorithms = "dobga"
+algorithms = {{ name = "dobga", step = 10 }}
 horizons = 240
 """
 
@@ -95,7 +95,7 @@ def check_faults(faults, victims, algorithm):
     assert missed.max() < 0.8 * algorithm.horizon, "it did not come back"
     # Both links of a victim fail at the survivors' ends while it is away, except for the block in which it died, which the other
     # end may have counted; the two ends of a link rarely disagree.
-    away = missed.sum() // (algorithm.block * algorithm.slot)
+    away = missed.sum() // (algorithm.timetable.block * algorithm.timetable.slot)
     assert 2 * (away - DEATHS) <= faults.failed_links <= 2 * away + 40 * DEATHS
     assert faults.disagreements <= 4 * DEATHS
     assert faults.refused.keys() <= {"wrong round", "another life"}
@@ -217,7 +217,7 @@ def test_a_point_outside_the_set_is_a_failed_link():
     assert (together.faults.failed_links, together.faults.disagreements) == (1, 1)
     assert parts[0].entries[3].counted.tolist() == [[0]]
     run = simulate(problem, algorithm, pair, key=1)
-    first = 4 * algorithm.block * algorithm.slot
+    first = 4 * algorithm.timetable.block * algorithm.timetable.slot
     np.testing.assert_allclose(together.trajectory.actions[:first], run.actions[:first], atol=1e-12)
     assert together.trajectory.ledger.messages.tolist() == (run.ledger.messages - [1, 0]).tolist()
 
@@ -306,7 +306,7 @@ def test_another_number_of_rounds_is_another_run(tmp_path):
         transport = MemoryTransport(Hub(), 0, ())
         return run_process(problem, algorithm, alone, place, transport, key=1, folder=str(tmp_path), rounds=rounds)
 
-    length = algorithm.block * algorithm.slot
+    length = algorithm.timetable.block * algorithm.timetable.slot
     play(length + 1)
     with pytest.raises(ValueError, match="belongs to a run with another"):
         play(length + 2)

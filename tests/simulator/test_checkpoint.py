@@ -9,7 +9,8 @@ from droculo import Checkpoint, Droculo, Record, Scales, feedback, networks, pro
 N = 3
 PROBLEM = problems.TopB.random(agents=N, dim=4, budget=2, seed=0)
 RING = networks.from_graph(networks.ring(N))
-AGENT = Droculo.design(
+AGENT = Droculo.design(PROBLEM.setting, feedback.bandit(), horizon=230, theta=0.6)
+PRESCRIBED = Droculo.prescribed(
     PROBLEM.setting, feedback.bandit(), horizon=230, theta=0.6, scales=Scales(step=50.0, tolerance=0.1)
 )
 
@@ -31,15 +32,17 @@ class Unplugged(Checkpoint):
             raise PowerCutError
 
 
-@pytest.mark.parametrize("last", [0, 3, 9])
-def test_resuming_is_bit_identical(tmp_path, last):
-    whole = simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER)
+@pytest.mark.parametrize(
+    ("agent", "last"), [(AGENT, 0), (AGENT, 3), (AGENT, 9), (PRESCRIBED, 3)], ids=["0", "3", "9", "prescribed"]
+)
+def test_resuming_is_bit_identical(tmp_path, agent, last):
+    whole = simulate(PROBLEM, agent, RING, key=4, record=EVERY_OTHER)
     folder = tmp_path / "run"
     broken = Unplugged(folder)
     object.__setattr__(broken, "last", last)
     with pytest.raises(PowerCutError):
-        simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=broken)
-    again = simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
+        simulate(PROBLEM, agent, RING, key=4, record=EVERY_OTHER, checkpoint=broken)
+    again = simulate(PROBLEM, agent, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
     for name in ("rounds", "actions", "decisions", "queries"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(again, name))
     for name, spent in whole.ledger.counts.items():
@@ -70,6 +73,8 @@ def test_another_run_is_refused(tmp_path):
     other = problems.TopB.random(agents=N, dim=4, budget=2, seed=1)
     with pytest.raises(ValueError, match="belongs to a run with another problem"):
         simulate(other, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder))
+    with pytest.raises(ValueError, match="belongs to a run with another problem"):
+        simulate(PROBLEM, AGENT, RING, key=4, record=EVERY_OTHER, checkpoint=Checkpoint(folder), rounds=231)
 
 
 @pytest.mark.parametrize("functions", [True, False])

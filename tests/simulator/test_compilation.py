@@ -6,6 +6,7 @@ import pytest
 from jax import monitoring
 
 from droculo import Droculo, Scales, feedback, measure, networks, problems, simulate
+from droculo.algorithms import AdaptiveStep
 
 AGENTS = 3
 COMPILED = []  # the names of all programs compiled in this process, in order
@@ -27,28 +28,43 @@ def top_b(seed=0, budget=2, dim=5, **how):
     return problems.TopB.random(agents=AGENTS, dim=dim, budget=budget, seed=seed, **how)
 
 
-def play(problem, model, *, key=0, measured=False, horizon=40, theta=0.5, **scales):
+def prescribed(problem, model, **scales):
+    return Droculo.prescribed(problem.setting, model(), horizon=40, theta=0.5, scales=Scales(**scales))
+
+
+def adaptive(problem, model, **numbers):
+    return Droculo.design(problem.setting, model(), theta=0.5, steps=AdaptiveStep(problem.set, **numbers))
+
+
+def play(problem, model, *, key=0, measured=False, rounds=40, designed=adaptive, **numbers):
     """The names of the programs that a run compiles, from the design on."""
     before = len(COMPILED)
-    agent = Droculo.design(problem.setting, model(), horizon=horizon, theta=theta, scales=Scales(**scales))
-    run = simulate(problem, agent, networks.from_graph(networks.ring(AGENTS)), key=key, progress=False)
+    agent = designed(problem, model, **numbers)
+    run = simulate(problem, agent, networks.from_graph(networks.ring(AGENTS)), key=key, progress=False, rounds=rounds)
     if measured:
         measure.regret(problem, run)
         measure.certificate(problem, run)
     return COMPILED[before:]
 
 
+@pytest.mark.parametrize("designed", [adaptive, prescribed])
 @pytest.mark.parametrize("model", [feedback.semi_bandit, feedback.bandit], ids=lambda model: model.__name__)
-def test_numbers_do_not_compile(model):
-    play(top_b(), model, measured=True)
-    assert play(top_b(), model, key=7, measured=True) == []
-    assert play(top_b(), model, key=jax.random.key(8)) == []
-    assert play(top_b(), model, step=2.0) == []
-    assert play(top_b(), model, tolerance=0.1) == []
-    assert play(top_b(), model, delta=0.3) == []
-    assert play(top_b(seed=1), model, measured=True) == []
-    assert play(top_b(seed=2, swing=1.0, spread=2.0), model) == []
-    assert play(top_b(budget=3), model) == []
+def test_numbers_do_not_compile(model, designed):
+    play(top_b(), model, measured=True, designed=designed)
+    changed = [{"step": 2.0}, {"tolerance": 0.1}, {"delta": 0.3}] if designed is prescribed else [{"scale": 2.0}, {"most": 1.0}]
+    for numbers in changed:
+        assert play(top_b(), model, designed=designed, **numbers) == [], numbers
+    assert play(top_b(), model, key=7, measured=True, designed=designed) == []
+    assert play(top_b(), model, key=jax.random.key(8), designed=designed) == []
+    assert play(top_b(seed=1), model, measured=True, designed=designed) == []
+    assert play(top_b(seed=2, swing=1.0, spread=2.0), model, designed=designed) == []
+    assert play(top_b(budget=3), model, designed=designed) == []
+
+
+def test_rounds_do_not_compile_where_there_is_no_horizon():
+    play(top_b(), feedback.semi_bandit)
+    assert play(top_b(), feedback.semi_bandit, rounds=7) == []
+    assert play(top_b(), feedback.semi_bandit, rounds=1234) == []
 
 
 def test_shapes_do_compile():
@@ -67,8 +83,8 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_data_of_other_problems_do_not_compile(name):
-    play(OTHERS[name](0), feedback.full_information, horizon=16)
-    assert play(OTHERS[name](1), feedback.full_information, horizon=16) == []
+    play(OTHERS[name](0), feedback.full_information, rounds=16)
+    assert play(OTHERS[name](1), feedback.full_information, rounds=16) == []
 
 
 def test_the_weights_of_a_network_do_not_compile():

@@ -7,7 +7,7 @@ import pytest
 from tests.designs import matchings
 
 from droculo import Droculo, Record, Scales, feedback, linearizations, networks, oracles, problems, sets, simulate
-from droculo.algorithms import SendXY, SendY
+from droculo.algorithms import AdaptiveStep, SendXY, SendY
 from droculo.engine import block, plan
 from droculo.engine.compiling import program
 from droculo.simulator.stretch import stretch
@@ -19,12 +19,14 @@ RING = networks.from_graph(networks.ring(N))
 
 def agent(horizon=36, model="semi_bandit", theta=0.5, **options):
     """With the oracle that compiles fastest and y alone sent; the others are checked with the algorithms."""
-    options = {
-        "scales": Scales(step=20.0, tolerance=0.1),
-        "oracle": oracles.FrankWolfe(),
-        "exchange": SendY(),
-    } | options
+    options = {"oracle": oracles.FrankWolfe(), "exchange": SendY()} | options
     return Droculo.design(PROBLEM.setting, getattr(feedback, model)(), horizon=horizon, theta=theta, **options)
+
+
+def prescribed(horizon=36, model="semi_bandit", theta=0.5, **options):
+    """The same with equal blocks, and steps so long that the oracle has work to do."""
+    options = {"scales": Scales(step=20.0, tolerance=0.1), "oracle": oracles.FrankWolfe(), "exchange": SendY()} | options
+    return Droculo.prescribed(PROBLEM.setting, getattr(feedback, model)(), horizon=horizon, theta=theta, **options)
 
 
 #: one record for all, and so one program for each design
@@ -60,8 +62,8 @@ def test_a_thinned_record_is_a_part_of_the_full_one():
 
 @pytest.mark.parametrize("horizon", [1, 2, 5, 13])
 def test_short_and_odd_horizons(horizon):
-    for model in ("full_information", "bandit"):
-        run = simulate(PROBLEM, agent(horizon, model), RING, key=0)
+    for algorithm in (agent(horizon, "bandit"), prescribed(horizon, "full_information"), prescribed(horizon, "bandit")):
+        run = simulate(PROBLEM, algorithm, RING, key=0)
         assert run.actions.shape == (horizon, N, 5)
         assert np.all(np.isfinite(run.actions))
 
@@ -76,21 +78,38 @@ def test_one_and_two_agents(nodes):
 
 
 def test_the_ledger():
-    run = simulate(
-        PROBLEM, agent(41), RING, key=1, record=ALL
-    )  # theta=1/2: slots of 41^(1/4), blocks of 41^(1/4) slots
-    assert (agent(41).block, agent(41).slot) == (3, 3)
+    # theta=1/2: slots of 41^(1/4), blocks of 41^(1/4) slots
+    run = simulate(PROBLEM, prescribed(41), RING, key=1, record=ALL)
+    assert (prescribed(41).timetable.block, prescribed(41).timetable.slot) == (3, 3)
     np.testing.assert_array_equal(run.ledger.exchanges, np.full(N, 5))  # 41 rounds in blocks of 9
     np.testing.assert_array_equal(run.ledger.messages, np.full(N, 10))
     np.testing.assert_array_equal(run.ledger.bytes, np.full(N, 10 * 5 * 8))
     np.testing.assert_array_equal(run.ledger.gradient_queries, np.full(N, 14))  # one for each slot, the short one too
     np.testing.assert_array_equal(run.ledger.value_queries, np.zeros(N))
-    two = simulate(PROBLEM, agent(36, "two_point", 0.6), RING, key=0, record=ALL)
+    two = simulate(PROBLEM, prescribed(36, "two_point", 0.6), RING, key=0, record=ALL)
     np.testing.assert_array_equal(two.ledger.value_queries, np.full(N, 72))
-    both = simulate(PROBLEM, agent(exchange=SendXY()), RING, key=0, record=ALL)  # the paper's (x, y)
-    alone = simulate(PROBLEM, agent(), RING, key=0, record=ALL)
+    both = simulate(PROBLEM, prescribed(exchange=SendXY()), RING, key=0, record=ALL)  # the paper's (x, y)
+    alone = simulate(PROBLEM, prescribed(), RING, key=0, record=ALL)
     np.testing.assert_array_equal(both.ledger.bytes, 2 * alone.ledger.bytes)
     assert run.ledger.mean()["exchanges"] == 5
+
+
+def test_the_ledger_of_blocks_that_grow():
+    """A block that the run does not play to its end has no exchange, and a slot that it begins has its question."""
+    algorithm = agent(41)
+    spans = algorithm.timetable.until(41)
+    assert not spans.complete[-1]
+    assert spans.complete[:-1].all()
+    run = simulate(PROBLEM, algorithm, RING, key=1, record=ALL)
+    blocks = len(spans.number) - 1
+    np.testing.assert_array_equal(run.ledger.exchanges, np.full(N, blocks))
+    np.testing.assert_array_equal(run.ledger.messages, np.full(N, 2 * blocks))
+    np.testing.assert_array_equal(run.ledger.bytes, np.full(N, 2 * blocks * (5 + 2) * 8))  # two numbers beside y
+    np.testing.assert_array_equal(run.ledger.gradient_queries, np.full(N, spans.slots.sum()))
+    assert (run.states.block == blocks).all()
+    whole = simulate(PROBLEM, algorithm, RING, key=1, record=ALL, rounds=int(spans.end[-2]))
+    np.testing.assert_array_equal(whole.ledger.exchanges, run.ledger.exchanges)
+    np.testing.assert_array_equal(whole.ledger.loo_calls, run.ledger.loo_calls)
 
 
 def test_failing_links_send_fewer_messages():
@@ -122,20 +141,28 @@ def test_the_users_configuration_is_left_alone():
     assert jnp.ones(2).dtype == before == jnp.float32
 
 
-def test_chunks_of_slots_do_not_change_the_run(monkeypatch):
-    full = simulate(PROBLEM, agent(50, "bandit", 0.3), RING, key=0)
+def shapes(algorithm, agents=N):
+    run = plan.Played(50, Record(), agents)
+    return plan.shape_of(algorithm, run, plan.pieces(algorithm, run))
+
+
+@pytest.mark.parametrize("designed", [agent, prescribed])
+def test_chunks_of_slots_do_not_change_the_run(monkeypatch, designed):
+    algorithm = designed(50, "bandit", 0.3)
+    full, before = simulate(PROBLEM, algorithm, RING, key=0), shapes(algorithm)[0].chunk
     monkeypatch.setattr(plan, "AT_ONCE", 100)
-    chunked = simulate(PROBLEM, agent(50, "bandit", 0.3), RING, key=0)
+    assert shapes(algorithm)[0].chunk < before
+    chunked = simulate(PROBLEM, algorithm, RING, key=0)
     np.testing.assert_allclose(full.actions, chunked.actions, atol=1e-12)
 
 
-def test_an_accelerator_plays_more_slots_side_by_side(monkeypatch):
-    module = plan
-    monkeypatch.setattr(module.jax, "default_backend", lambda: "gpu")
-    algorithm = agent(50, "bandit", 0.3)
-    elsewhere = module.pieces(algorithm, 50, Record())[0].shape.at_once
-    monkeypatch.setattr(module.jax, "default_backend", lambda: "cpu")
-    assert elsewhere > module.pieces(algorithm, 50, Record())[0].shape.at_once == module.AT_ONCE
+@pytest.mark.parametrize("designed", [agent, prescribed])
+def test_an_accelerator_plays_more_slots_side_by_side(monkeypatch, designed):
+    algorithm = designed(50, "bandit", 0.3)
+    monkeypatch.setattr(plan.jax, "default_backend", lambda: "gpu")
+    elsewhere = shapes(algorithm, 200_000)[0].chunk
+    monkeypatch.setattr(plan.jax, "default_backend", lambda: "cpu")
+    assert elsewhere > shapes(algorithm, 200_000)[0].chunk
 
 
 @pytest.mark.parametrize("shape", [(4, 7, 5), (4, 7)])
@@ -149,14 +176,14 @@ def test_how_an_accelerator_lays_shares_out_does_not_change_their_sum(monkeypatc
 
 
 def test_data_and_seeds_do_not_recompile():
+    simulate(PROBLEM, prescribed(), RING, key=0, record=ALL)
     simulate(PROBLEM, agent(), RING, key=0, record=ALL)
     size = program(stretch, quick=True)._cached._cache_size()
     other = problems.TopB.random(agents=N, dim=5, budget=2, seed=77)
-    changed = Droculo.design(
-        other.setting, feedback.semi_bandit(), horizon=36, theta=0.5, scales=Scales(step=3.0, tolerance=0.7),
-        oracle=oracles.FrankWolfe(), exchange=SendY(),
-    )  # fmt: skip
-    simulate(other, changed, RING, key=5, record=ALL)
+    simulate(other, prescribed(scales=Scales(step=3.0, tolerance=0.7)), RING, key=5, record=ALL)
+    bold = agent(steps=AdaptiveStep(PROBLEM.set, scale=2.0))
+    simulate(other, bold, RING, key=5, record=ALL)
+    simulate(other, bold, RING, key=5, record=ALL, rounds=211)  # the same shape serves any number of rounds
     assert program(stretch, quick=True)._cached._cache_size() == size
 
 
@@ -170,11 +197,9 @@ def test_host_sets_run_and_repeat():
         gradient_bound=5.0,
         value_bound=5.0,
     )
-    algorithm = Droculo.design(
-        problem.setting, feedback.full_information(), horizon=30, theta=0.7, scales=Scales(step=5.0, tolerance=0.1)
-    )
+    algorithm = Droculo.design(problem.setting, feedback.full_information(), theta=0.7)
     made = set_.host.solves
-    one, two = (simulate(problem, algorithm, RING, key=0, record=ALL) for _ in range(2))
+    one, two = (simulate(problem, algorithm, RING, key=0, rounds=31, record=ALL) for _ in range(2))
     assert one.ledger.loo_calls.sum() > 0
     np.testing.assert_array_equal(one.actions, two.actions)
     assert set_.host.solves == made + one.ledger.loo_calls.sum() + two.ledger.loo_calls.sum()
@@ -226,6 +251,9 @@ def leaving():
             "agents must be whole numbers",
         ),
         (lambda: simulate(PROBLEM, agent(), RING, key=0, agents=[0, 1, 2, 9]), ValueError, "are to be agents 0 to 9"),
+        (lambda: simulate(PROBLEM, agent(None), RING, key=0), ValueError, "say how many rounds, with rounds="),
+        (lambda: simulate(PROBLEM, agent(None), RING, key=0, rounds=0), ValueError, "at least 1; got 0"),
+        (lambda: simulate(PROBLEM, prescribed(), RING, key=0, rounds=37), ValueError, "horizon, 36; got 37"),
         (lambda: Record(every=1.5), ValueError, "got every=1.5"),
         (
             lambda: simulate(with_value(lambda i, t, x: x.sum() if t > 3 else 0 * x.sum()), agent(), RING, key=0),

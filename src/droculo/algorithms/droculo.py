@@ -130,7 +130,7 @@ class Droculo(Algorithm):
         played = SlotPlay(actions, rounds, points, earned)
         answers = ports.ask(played, signal.order)
         asked = answers.asked if signal.order == 0 else linearization.pull(x, z, answers.asked[0])[None]
-        return signal.tally(asked, draw.v, draw.alone, answers.earned), played
+        return signal.tally(asked, draw.v, draw.alone, _of_rounds(answers.earned, slot)), played
 
     def update(self, ports: Ports, state: DroculoState, total: SlotSums, keys: Keys) -> tuple[Any, OracleCalls]:
         told = self.steps.say(state.steps)
@@ -147,3 +147,8 @@ class Droculo(Algorithm):
         """x in K, y as near to it as the step rule keeps it, and numbers that the step rule can have said."""
         near = self.exchange.credible(tree, self.run_set, jnp.asarray(self.steps.outside))
         return near & self.steps.credible(tree[-1])
+
+
+def _of_rounds(earned: Array | None, slot: Slot) -> Array | None:
+    """What the actions of a slot earned: nothing where it has room for more rounds than are played."""
+    return None if earned is None else jnp.where(jnp.arange(slot.most) < slot.length, earned, 0)

@@ -31,11 +31,14 @@ def adaptive_parts(
             "theta = 0 means one exchange in all, however long the run: take theta > 0, or Droculo.prescribed with a horizon."
         )
     domain = setting.set
+    parts = _parts(setting, feedback, domain, **chosen)
+    # An oracle that starts from x has a long way to a point far outside of K, and pays for every digit.
+    near = {"slack": 0.0, "exactness": 1.0} if parts["oracle"].starts_from_x0 else {}
     delta = 0.5 * float(domain.inner_radius) if feedback.order == 0 else 0.0
     return {
-        **_parts(setting, feedback, domain, **chosen),
+        **parts,
         "feedback": _prepared(feedback, domain, delta, power=float(row.delta), inward=True),
-        "steps": _part(steps, StepRule, "steps", "algorithms.FixedStep(0.1, 0.01)") or AdaptiveStep(domain),
+        "steps": _part(steps, StepRule, "steps", "algorithms.FixedStep(0.1, 0.01)") or AdaptiveStep(domain, **near),
         "timetable": Growing(float(theta), float(row.slot)),
         "horizon": None if horizon is None else whole_horizon(horizon),
     }

@@ -9,7 +9,7 @@ from droculo.algorithms.draws import IndependentDraws
 from droculo.algorithms.droculo import Droculo
 from droculo.algorithms.exchange import SendXY
 from droculo.algorithms.meta_frank_wolfe import needs_zero
-from droculo.algorithms.schedules import Scales
+from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.feedback import Feedback, OnePoint, full_information
 from droculo.linearizations import Setting
 from droculo.oracles import PaperFrankWolfe
@@ -34,11 +34,14 @@ def published(
     )  # fmt: skip
 
 
-def dpobga(setting: Setting, *, horizon: int, scales: Scales | None = None) -> Droculo:
+def dpobga(
+    setting: Setting, *, horizon: int | None = None, scales: Scales | None = None, adaptive: bool = False
+) -> Droculo:
     """DPOBGA (Liao et al. 2023): theta = 1/2, the paper's oracle, (x, y) sent, independent draws, gradients anywhere.
 
     Certain: T^(1/2) exchanges, T LOO calls, regret T^(3/4) for monotone functions on a set with 0. It ascends along
     (1 - 1/e) grad f(Z x), where DROCULO leaves the factor out: the step carries it here (ours: as beta, for gamma < 1 too).
+    `adaptive` (ours): with growing blocks and the step rule of `Droculo.design`, without horizon and bounds.
 
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -47,7 +50,12 @@ def dpobga(setting: Setting, *, horizon: int, scales: Scales | None = None) -> D
     """
     linearization = needs_zero(setting, "DPOBGA")
     scales = scales or Scales()
+    if adaptive:
+        return Droculo.design(
+            setting, full_information(), theta=0.5, horizon=horizon, oracle=PaperFrankWolfe(), exchange=SendXY(),
+            draws=IndependentDraws(),
+        )  # fmt: skip
     return Droculo.prescribed(
-        setting, full_information(), horizon=horizon, theta=0.5, oracle=PaperFrankWolfe(), exchange=SendXY(),
+        setting, full_information(), horizon=whole_horizon(horizon), theta=0.5, oracle=PaperFrankWolfe(), exchange=SendXY(),
         draws=IndependentDraws(), scales=dataclasses.replace(scales, step=scales.step * float(linearization.beta)),
     )  # fmt: skip

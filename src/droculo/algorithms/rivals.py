@@ -10,14 +10,18 @@ from jax import Array
 
 from droculo.algorithms.contract import Algorithm, Keys, OracleCalls, Ports, Slot, SlotPlay, numbers
 from droculo.algorithms.schedules import Scales, whole_horizon
-from droculo.algorithms.timetable import Equal
+from droculo.algorithms.steps import AdaptiveStep, FixedStep, Here, StepRule
+from droculo.algorithms.timetable import Equal, Growing, Timetable
 from droculo.expect import expect
 from droculo.feedback import Feedback, full_information
 from droculo.linearizations import Linearization, Setting
+from droculo.oracles import Projection
 from droculo.sets import Set
 from droculo.sets.geometry import Vector
 from droculo.sets.membership import is_near
 
+#: the tolerance of a projection that has none
+EXACT = float(np.finfo(np.float32).tiny)
 #: halvings after which nothing is left of an interval in double precision
 HALVINGS = 60
 
@@ -26,12 +30,12 @@ class Rival(Algorithm):
     """It asks for gradients anywhere, in slots of one round, and every exchange sends one vector."""
 
     domain: Set
-    horizon: int = eqx.field(static=True)
+    horizon: int | None = eqx.field(static=True)
     block: int = eqx.field(static=True, default=1, kw_only=True)
 
     @property
-    def timetable(self) -> Equal:
-        return Equal(self.block, 1, self.horizon)
+    def timetable(self) -> Timetable:
+        return Growing(1.0) if self.horizon is None else Equal(self.block, 1, self.horizon)
 
     @property
     def feedback(self) -> Feedback:
@@ -58,13 +62,21 @@ class EveryRound(Rival):
         return h.pull(x, z, ports.ask(played, 1).asked[0]), played
 
 
+class DOBGAState(eqx.Module):
+    """What an agent carries from round to round."""
+
+    x: Array  # its decision
+    y: Array  # what it sends: the decision, unless its step rule keeps more
+    steps: Any  # the step rule's
+
+
 class DOBGA(EveryRound):
     """DOBGA, decentralized online boosted gradient ascent (Zhang et al. 2023): one Euclidean projection in every round.
 
     Certain: x <- project(mix(x) + eta (1 - e^-gamma)/gamma grad f(Z x)), one exchange and one projection a round, regret
     T^(1/2) for monotone functions on a set with 0. Ours: the same step with any other linearization (the boosted gradient
-    is its signal, the factor its beta), so that concave functions give decentralized online gradient ascent; and the
-    constant in eta = R/(G sqrt T), from the rule that Droculo follows too. Make one agent with `DOBGA.design`.
+    is its signal, the factor its beta), so that concave functions give decentralized online gradient ascent; the
+    constant in eta = R/(G sqrt T); and, where one asks for it, DROCULO's adaptive step. Make one agent with `DOBGA.design`.
 
     >>> from droculo import problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -72,30 +84,55 @@ class DOBGA(EveryRound):
     1
     """
 
-    step_size: Vector
+    steps: StepRule
 
     @classmethod
-    def design(cls, setting: Setting, *, horizon: int, scales: Scales | None = None) -> Self:
-        """For any case whose gradients can be asked for anywhere, on a set that can project."""
+    def design(
+        cls, setting: Setting, *, horizon: int | None = None, scales: Scales | None = None, adaptive: bool = False
+    ) -> Self:
+        """For any case whose gradients can be asked for anywhere, on a set that can project. `adaptive`: with the step rule that
+        `Droculo.design` takes too, which needs no horizon and no bound."""
         expect(setting, Setting, "setting", "Pass problem.setting.")
-        T = whole_horizon(horizon)
         jax.eval_shape(setting.set.project, jnp.zeros(setting.set.dim))  # raises where it cannot
-        scale = (scales or Scales()).step
-        step = scale * float(setting.set.radius) / (setting.bounds.known("gradient") * np.sqrt(T))
-        return cls(setting.set, T, setting.linearization.for_set(setting.set), np.asarray(step))
+        T = None if adaptive and horizon is None else whole_horizon(horizon)
+        steps: StepRule = AdaptiveStep(setting.set)
+        if not adaptive:
+            assert T is not None
+            scale = (scales or Scales()).step
+            eta = scale * float(setting.set.radius) / (setting.bounds.known("gradient") * np.sqrt(T))
+            steps = FixedStep(eta, EXACT)
+        return cls(setting.set, T, setting.linearization.for_set(setting.set), steps)
 
-    def init(self) -> Array:
-        return jnp.asarray(self.domain.center)
+    @property
+    def timetable(self) -> Timetable:
+        return Growing(1.0) if isinstance(self.steps, AdaptiveStep) else super().timetable
 
-    def decision(self, state: Array) -> Array:
-        return state
+    @property
+    def message(self) -> Any:
+        return numbers(self.domain.dim), self.steps.message
 
-    def update(self, ports: Ports, state: Array, total: Array, keys: Keys) -> tuple[Array, OracleCalls]:
-        y = ports.mix(state) + self.step_size * self.linearization.beta * total
-        return self.domain.project(y), OracleCalls(projections=jnp.ones((), jnp.int32))
+    def init(self) -> DOBGAState:
+        c = jnp.asarray(self.domain.center)
+        return DOBGAState(c, c, self.steps.init(c))
 
-    def credible(self, tree: Array, index: int | Array = 0) -> Array:
-        return is_near(self.domain, tree)
+    def decision(self, state: DOBGAState) -> Array:
+        return state.x
+
+    def update(
+        self, ports: Ports, state: DOBGAState, total: Array, keys: Keys
+    ) -> tuple[DOBGAState, OracleCalls]:
+        mixed, heard = ports.mix((state.y, self.steps.say(state.steps)))
+        signal = self.linearization.beta * total
+        move, steps = self.steps.step(signal, Here(state.x, state.y, mixed), heard, state.steps)
+        target = mixed + move.by
+        x = self.domain.project(target)
+        one = jnp.ones((), jnp.int32)
+        y = self.steps.keep(target, Projection(x, x, 0 * one, one > 0, ()))
+        return DOBGAState(x, y, steps), OracleCalls(projections=one)
+
+    def credible(self, tree: Any, index: int | Array = 0) -> Array:
+        y, told = tree
+        return is_near(self.domain, y, jnp.asarray(self.steps.outside)) & self.steps.credible(told)
 
 
 class BFTRLState(eqx.Module):

@@ -88,9 +88,10 @@ def row_of(setting: Setting, feedback: Feedback, theta: float) -> Row:
     return look_up(setting.linearization, feedback, theta, noisy=setting.noisy)
 
 
-def whole_horizon(horizon: int) -> int:
+def whole_horizon(horizon: int | None) -> int:
     """The number of rounds T, or an error."""
     expect(horizon, (int, float, np.number), "horizon", "It is the number of rounds.")
+    assert horizon is not None
     if isinstance(horizon, bool) or not math.isfinite(horizon) or int(horizon) != horizon or horizon < 1:
         raise ValueError(f"the horizon is a whole number of rounds, at least 1; got {horizon}.")
     return int(horizon)

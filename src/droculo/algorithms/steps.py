@@ -14,6 +14,12 @@ from droculo.sets import Set
 from droculo.sets.geometry import Subspace, Vector
 
 
+#: a move shorter than this share of the radius is none
+NO_MOVE = 1e-12
+#: disagreement counts as at most so many times the distance from the start
+MOST_APART = 2.0
+
+
 class Here(NamedTuple):
     """Where an agent is when it moves."""
 
@@ -92,26 +98,32 @@ class Habits(NamedTuple):
 
     energy: Array  # V: the sum of squared signals, averaged over the network
     boldness: Array  # h: the logarithm of what the step is multiplied by, averaged over the network
-    before: Array  # its decision before the present one
+    start: Array  # where it began
+    x: Array  # its decision in the block before
+    mixed: Array  # y after the exchange of the block before
     block: Array  # how many blocks it has seen
 
 
 class AdaptiveStep(StepRule):
     """A step that needs no bound and no horizon: R e^h / sqrt(V), where V is the sum of squared signals so far (AdaGrad-norm)
-    and h watches what came of the last move.
+    and h watches what came of the last move. In block b, with the signal o,
 
-    h rises when a signal agrees with the agent's last move, since the step was too short then, and falls when it points
-    back, or when neighbours sit elsewhere. What it can rise by shrinks like 1/b, which keeps the bound of the theorem up to a
-    logarithm (docs/theory.md). y keeps what lies outside K, up to `slack` times the radius: a lazy projection, which
-    remembers how strongly a signal pushes against the boundary. V and h travel with y, two numbers more. The projection's
-    tolerance shrinks like the square of a step, R^2/b.
+        V <- mix(V) + |o|^2
+        h <- mix(h) + kappa min(1, b0/b) ((cos(o, x - x') + cos(o, m - m'))/2 - q |m - y|/|m - x_1|),  within [-3, 3]
+        y0 = m + R e^h o / sqrt(V),   x = project(y0),   y = x + min(1, rho R/|y0 - x|) (y0 - x)
+
+    where m = mix(y), and x' and m' are those of the block before. h rises when the signal agrees with the last moves of the
+    agent and of its neighbourhood, since the step was too short then, and falls when it points back, or when the neighbours
+    sit elsewhere, measured by the distance from the start. What it can change by shrinks like 1/b, which keeps the bound of the
+    theorem up to a logarithm (docs/adaptive.md). y keeps what lies outside K up to rho times the radius: a lazy projection,
+    which remembers how strongly a signal pushes against the boundary. V and h travel with y, two numbers more. The
+    tolerance of the projection shrinks like the square of a step, R^2/b.
 
     Signals are taken within the affine hull of K. Multiplying all functions by a number, or adding one, changes nothing.
     """
 
     radius: Vector
     subspace: Subspace | None
-    scale: Vector
     rise: Vector  # kappa: h changes by at most this in a block, in the first `settle` blocks
     settle: Vector  # b0
     caution: Vector  # q: how much disagreement holds h back
@@ -120,12 +132,14 @@ class AdaptiveStep(StepRule):
     exactness: Vector  # the tolerance is this times R^2/b
 
     def __init__(
-        self, domain: Set, *, scale: float = 1.0, rise: float = 2.0, settle: float = 8.0, caution: float = 0.2,
-        slack: float = 1.0, most: float = 3.0, exactness: float = 0.01,
+        self, domain: Set, *, rise: float = 2.0, settle: float = 8.0, caution: float = 1.0, slack: float = 1.0,
+        most: float = 3.0, exactness: float | None = None,
     ):  # fmt: skip
         self.radius, self.subspace = np.asarray(domain.radius, np.float64), domain.geometry.subspace
+        if exactness is None:  # digits cost next to nothing on a polytope; no memory of a curved set is ever complete
+            exactness = 1.0 if domain.curved else 0.01
         numbers_given = {
-            "scale": scale, "rise": rise, "settle": settle, "caution": caution, "slack": slack, "most": most, "exactness": exactness,
+            "rise": rise, "settle": settle, "caution": caution, "slack": slack, "most": most, "exactness": exactness,
         }  # fmt: skip
         for name, value in numbers_given.items():
             if not (np.ndim(value) == 0 and 0 <= float(value) < np.inf):
@@ -138,7 +152,7 @@ class AdaptiveStep(StepRule):
 
     def init(self, x: Array) -> Habits:
         nothing = jnp.zeros((), x.dtype)
-        return Habits(nothing, nothing, x, nothing)
+        return Habits(nothing, nothing, x, x, x, nothing)
 
     def say(self, state: Habits) -> Any:
         return state.energy, state.boldness
@@ -148,13 +162,15 @@ class AdaptiveStep(StepRule):
         R, b = jnp.asarray(self.radius, o.dtype), state.block + 1
         energy, boldness = heard
         energy = energy + jnp.dot(o, o)
-        agreement = _cosine(o, here.x - state.before, R)
-        apart = jnp.linalg.norm(here.mixed - here.own) / R
+        agreement = (_cosine(o, here.x - state.x, R) + _cosine(o, here.mixed - state.mixed, R)) / 2
+        gone = jnp.maximum(jnp.linalg.norm(here.mixed - state.start), NO_MOVE * R)
+        apart = jnp.minimum(jnp.linalg.norm(here.mixed - here.own) / gone, MOST_APART)
         rise = self.rise * jnp.minimum(1, self.settle / b)
         boldness = jnp.clip(boldness + rise * (agreement - self.caution * apart), -self.most, self.most)
         root = jnp.sqrt(energy)
-        by = jnp.asarray(self.scale) * R * jnp.exp(boldness) * (o / jnp.where(root > 0, root, 1))
-        return Move(by, jnp.asarray(self.exactness) * R**2 / b), Habits(energy, boldness, here.x, b)
+        by = R * jnp.exp(boldness) * (o / jnp.where(root > 0, root, 1))
+        new = Habits(energy, boldness, state.start, here.x, here.mixed, b)
+        return Move(by, jnp.asarray(self.exactness) * R**2 / b), new
 
     def keep(self, target: Array, out: Projection) -> Array:
         beyond = target - out.x
@@ -173,5 +189,5 @@ class AdaptiveStep(StepRule):
 def _cosine(a: Array, move: Array, R: Array) -> Array:
     """The cosine of the angle between a signal and a move; zero if one of them is."""
     lengths = jnp.linalg.norm(a) * jnp.linalg.norm(move)
-    moved = (jnp.linalg.norm(move) > 1e-12 * R) & (lengths > 0)
+    moved = (jnp.linalg.norm(move) > NO_MOVE * R) & (lengths > 0)
     return jnp.where(moved, jnp.dot(a, move) / jnp.where(moved, lengths, 1), 0)

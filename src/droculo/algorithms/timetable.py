@@ -16,6 +16,8 @@ from droculo.algorithms.contract import Keys, Slot
 
 #: of a growing block so many slots are played side by side: a number that does not depend on how long a run will be
 SIDE_BY_SIDE = 16
+#: later than any round that is played
+NEVER = float(1 << 62)
 #: the round around which blocks have the length for which that is decided
 TYPICAL = 4096
 
@@ -141,7 +143,8 @@ class Growing(Timetable):
 
     def blocks(self, count: int) -> Span:
         b = np.arange(1, count + 1)
-        end = np.ceil(b ** (1 / self.theta) - 1e-9).astype(np.int64)
+        with np.errstate(over="ignore"):
+            end = np.minimum(np.ceil(b ** (1 / self.theta) - 1e-9), NEVER).astype(np.int64)
         slot = np.maximum(1, np.round(b**self.power)).astype(np.int64)
         if self.power:
             end = _in_whole_slots(end, slot)

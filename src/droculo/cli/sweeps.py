@@ -97,12 +97,12 @@ def show(spec: Annotated[Path, typer.Argument(help="A spec, or a folder of resul
     groups: dict[str, list[list[str]]] = {}
     for cell in found.cells:
         _, network, agent = build(cell, found.folder)
-        exchanges = -(-cell.horizon // (agent.block * agent.slot)) * agent.exchanges
-        sent = exchanges * message_bytes(agent)
-        numbers = (cell.horizon, agent.block, agent.slot, exchanges, sent)
+        blocks = agent.timetable.until(cell.horizon).complete.sum()
+        exchanges = blocks * agent.exchanges
+        numbers = (cell.horizon, blocks, exchanges, exchanges * message_bytes(agent))
         where = f"{cell.problem.label} on {cell.network.label}: {network.n_agents} agents, {len(cell.seeds)} seeds"
         groups.setdefault(where, []).append([cell.label, *map(str, numbers)])
-    head = ["method", "T", "block", "slot", "exchanges", "bytes to a neighbour"]
+    head = ["method", "T", "blocks", "exchanges", "bytes to a neighbour"]
     screen = console()
     screen.print(f"{found.title}: {len(found.cells)} cells", markup=False)
     for where, rows in groups.items():

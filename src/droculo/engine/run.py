@@ -128,7 +128,7 @@ def as_rounds(rounds: int | None, algorithm: Algorithm) -> int:
     if last is not None and rounds > last:
         raise ValueError(
             f"rounds is a whole number from 1 to the algorithm's horizon, {last}; got {rounds!r}. Design the algorithm "
-            "for a longer horizon, or wrap its design in droculo.Anytime."
+            "for a longer horizon, or wrap its design in droculo.algorithms.Anytime."
         )
     return int(rounds)
 

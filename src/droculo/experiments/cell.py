@@ -203,6 +203,9 @@ def build(cell: Cell, folder: Path) -> tuple[Problem, Network, Algorithm]:
         return make(problem.setting, horizon=cell.horizon, **extra, **options)
 
     agent: Algorithm = _made(cell.algorithm, folder, design)
+    if agent.horizon != cell.horizon:
+        why = f"{cell.label} was told to play {cell.horizon} rounds, and what it made has the horizon {agent.horizon}"
+        raise NotPossibleError("algorithm", f"{why}: pass the horizon on to its design.")
     if agent.feedback.order == 1 and not problem.differentiable:
         why = f"{cell.label} asks for gradients, and {cell.problem.label} answers with values only"
         raise NotPossibleError("algorithm", f"{why}: use bandit or zeroth-order feedback.")

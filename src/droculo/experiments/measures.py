@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm
+from droculo.algorithms.timetable import Span
 from droculo.engine import History, Trajectory
 from droculo.engine.costs import COUNTED
 from droculo.experiments.cell import Cell, Choice, problem_of
@@ -148,8 +149,9 @@ def costs_at(run: Trajectory, agent: Algorithm, place: int, times: NDArray[np.in
     """The costs of the average agent after each of these times. Exchanges and queries are exact; counted costs are known at
     the roughly 20 checkpoints of `run.spending` and interpolated between them."""
     bill, spent = run.ledger, run.spending
-    blocks = -(-times // (agent.block * agent.slot))
-    slots, all_slots = -(-times // agent.slot), -(-run.horizon // agent.slot)
+    planned = agent.timetable.until(run.horizon)
+    blocks = np.searchsorted(planned.end[planned.complete], times, side="right")
+    slots = np.array([_slots(planned, t) for t in times])
     asked = float(np.mean(bill.gradient_queries[place] + bill.value_queries[place]))
 
     def curve(name: str) -> Numbers:
@@ -161,5 +163,11 @@ def costs_at(run: Trajectory, agent: Algorithm, place: int, times: NDArray[np.in
         "exchanges": np.asarray(blocks * agent.exchanges, np.float64),
         "bytes": curve("messages") * size,
         **{name: curve(name) for name in COUNTED},
-        "queries": np.asarray(asked * slots / all_slots, np.float64),
+        "queries": np.asarray(asked * slots / planned.slots.sum(), np.float64),
     }
+
+
+def _slots(planned: Span, t: int) -> int:
+    """How many slots the first t rounds touch."""
+    begun = np.clip(-(-(t - planned.first) // planned.slot), 0, planned.slots)
+    return int(begun.sum())

@@ -61,7 +61,7 @@ class Signal(eqx.Module):
     @abstractmethod
     def tally(self, answers: Array, v: Array, alone: bool | Array = True, earned: Array | None = None) -> SlotSums:
         """One slot's share of the block's sum. Not `alone`: another slot of the block has the direction -v. `earned`: the
-        values of the slot's actions, if `hears_earned`."""
+        values of the slot's actions, if `hears_earned`; zero where the slot is shorter than others of the run."""
 
     @abstractmethod
     def estimate(self, tally: SlotSums, past: ValueStats, block: Array) -> tuple[Array, ValueStats]:

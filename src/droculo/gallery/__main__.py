@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from droculo.experiments.cell import NotPossibleError
 from droculo.gallery import STORIES
 from droculo.gallery.page import index, write
 
@@ -21,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in given.names or list(STORIES):
         try:
             result = write(STORIES[name], name, given.out)
-        except ImportError as error:
+        except (ImportError, NotPossibleError) as error:
             print(f"{name}: left out, {error}", file=sys.stderr)
             if given.names:
                 return 1

@@ -37,7 +37,7 @@ QUADRATIC = Story(
     source="H = -10 times a symmetrised uniform matrix and A uniform, 25 coordinates and 15 constraints: an earlier "
     "benchmark of the paper's authors. The family is that of Bian et al. (2017).",
     unit="reward per round",
-    cell=cell("nqp-monotone", "full-information", 500, theta=0.7, step=0.3, tolerance=1e-3, dim=25, constraints=15),
+    cell=cell("nqp-monotone", "full-information", 500, theta=0.7, dim=25, constraints=15),
     draw=_draw_mean,
     caption="The network's mean action: from the middle of the polytope to the few coordinates that pay.",
 )
@@ -77,7 +77,7 @@ MEAN_FIELD = Story(
     "down-closed. $\\alpha = 1/e$.",
     source="Utilities of our own making; the model and its ELBO after Bian, Buhmann and Krause (ICML 2019).",
     unit="ELBO (nats)",
-    cell=cell("mean-field", "full-information", 1500, theta=0.7, step=2.0),
+    cell=cell("mean-field", "full-information", 1500, theta=0.7),
     draw=_draw_chances,
     caption="The chances that the sites agree on, against the best product distribution (coordinate ascent from ten "
     "starts) and the exact posterior (all 1024 sets). Case A4 promises a share of the optimum, not the optimum: the sites "
@@ -90,7 +90,7 @@ MEAN_FIELD_WEAK = replace(
     title="Mean-field inference, weak model",
     case="Concave. Where utilities are small against the entropy the ELBO is concave: the Hessian of $F$ is at most 4 in "
     "norm, and the entropies bend down by at least 4. $\\alpha = 1$, and the action is the decision itself.",
-    cell=cell("mean-field", "full-information", 1500, theta=0.7, step=2.0, strength=1.4, cost=1.5, case="concave"),
+    cell=cell("mean-field", "full-information", 1500, theta=0.7, strength=1.4, cost=1.5, case="concave"),
     caption="The chances that the sites agree on are those of the best product distribution, which for a weak model is "
     "close to the exact posterior.",
 )

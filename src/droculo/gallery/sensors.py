@@ -57,7 +57,7 @@ STORY = Story(
     source="Synthetic Gaussian fields around two sources. The criterion: Krause, Singh and Guestrin (JMLR 2008); its "
     "extension to fractions: Gillenwater, Kulesza and Taskar (NIPS 2012).",
     unit="information (nats a day)",
-    cell=cell("sensors", "full-information", 2000, theta=0.5, step=3.0),
+    cell=cell("sensors", "full-information", 2000, theta=0.5),
     draw=draw,
     caption="Size: the share $x_j$ that the agents agreed on. Colour: what the site is worth alone. Circles: four actual "
     "sensors, from pipage rounding. Neighbours tell nearly the same, so the best sensors are not simply the best sites. "
@@ -76,7 +76,7 @@ MUTUAL = Story(
     "sites and for all of them. Its multilinear extension, from a table of all 4096 sets, is DR-submodular.",
     source="Synthetic Gaussian fields around two sources. The criterion: Krause, Singh and Guestrin (JMLR 2008).",
     unit="mutual information (nats a day)",
-    cell=cell("droculo.gallery.sensors:mutual_information", "full-information", 2000, theta=0.5, step=6.0),
+    cell=cell("droculo.gallery.sensors:mutual_information", "full-information", 2000, theta=0.5),
     draw=draw,
     caption="Size: the decision $x_j$; circles: four actual sensors, from pipage rounding of $x$. The agents play "
     "$1 - e^{-x}$, at most 63 % of a sensor per site, as case A4 asks: their rewards stay below the best set's, though "

@@ -40,7 +40,7 @@ INFLUENCE = Story(
     source="The Davis graph of 18 women and the 14 events they attended (NetworkX), with random chances of being "
     "reached. The model is that of Alon, Gamzu and Tennenholtz (2012).",
     unit="sales per shop and week",
-    cell=cell("influence", "two-point", 2000, theta=0.6, step=20.0),
+    cell=cell("influence", "two-point", 2000, theta=0.6),
     draw=_draw_influence,
     caption="Spending by event at the end, next to the best three events in hindsight. The shops compare their sales "
     "under two plans a week; no gradient is ever asked for.",
@@ -81,7 +81,7 @@ REVENUE = Story(
     source="Zachary's karate club (34 members, 78 weighted ties), from NetworkX. The model is influence-and-exploit "
     "of Hartline, Mirrokni and Sundararajan (2008) with linear influence.",
     unit="revenue per shop and week",
-    cell=cell("revenue", "full-information", 1500, theta=0.6, step=2.0),
+    cell=cell("revenue", "full-information", 1500, theta=0.6),
     draw=_draw_revenue,
     caption="The club after learning: samples go to the two leaders of its factions and a few well-connected members.",
 )

@@ -1,12 +1,12 @@
 """Before a run: what the theorems promise for it in numbers, and the theta with the best promise within given budgets."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
 
-from droculo.algorithms import Droculo, Scales
+from droculo.algorithms import Droculo, Growing, Scales
 from droculo.algorithms.schedules import Schedule, answer_bound, schedule
 from droculo.expect import expect
 from droculo.feedback import Feedback
@@ -152,8 +152,10 @@ def plan(
 ) -> Plan:
     """The best plan for `horizon` rounds in which no agent exceeds its budgets of exchanges, LOO calls and queries.
 
-    Regret grows like T^(1 - theta/2) or T^(1 - theta/4), so the best is the largest theta that fits. Exchanges and queries of
-    a run equal the plan's; its LOO calls are at most the plan's bound (often a hundredth of it). `scales`: as in `guarantee`.
+    Regret grows like T^(1 - theta/2) or T^(1 - theta/4), so the best is the largest theta that fits. Exchanges and queries are
+    those of the agent that `design` makes, whose blocks grow. The bounds on regret and LOO calls are those of the theorems'
+    schedule with this theta; the agent's own regret has the same exponent, up to a logarithm (docs/adaptive.md). `scales`: as in
+    `guarantee`.
 
     >>> from droculo import feedback, problems
     >>> problem = problems.TopB.random(agents=4, dim=6, budget=2, seed=0)
@@ -168,17 +170,26 @@ def plan(
             raise ValueError(f"the budget of {name} must be positive; got {budget}.")
     row = look_up(setting.linearization, feedback, 0.0, noisy=setting.noisy)
     asked = {name: float(budget) for name, budget in budgets.items() if budget is not None}
-    thetas = np.linspace(0, float(row.theta_max), GRID)
+    thetas = np.linspace(0, float(row.theta_max), GRID)[1:]
     schedules = (schedule(setting, feedback, horizon=horizon, theta=theta, scales=scales) for theta in thetas)
-    every = [costs(setting, feedback, each) for each in schedules]
+    every = [_planned(setting, feedback, row, float(theta), each) for theta, each in zip(thetas, schedules, strict=True)]
     table = {name: np.array([float(cost[name]) for cost in every]) for name in asked}  # type: ignore[literal-required]
-    fits = np.all([table[name] <= asked[name] for name in asked], axis=0) if asked else np.ones(GRID, bool)
+    fits = np.all([table[name] <= asked[name] for name in asked], axis=0) if asked else np.ones(len(thetas), bool)
     if not np.any(fits):
         about = f"no theta fits {horizon} rounds of {feedback.kind} feedback into the budgets. "
         raise NoPlanError(about + _reason(asked, table, thetas))
     theta = float(thetas[np.flatnonzero(fits)[-1]])
     promised = guarantee(setting, feedback, horizon=horizon, theta=theta, network=network, scales=scales)
-    return Plan(setting, feedback, theta, promised)
+    exact = _planned(setting, feedback, row, theta, promised.schedule)
+    return Plan(setting, feedback, theta, replace(promised, exchanges=exact["exchanges"], queries=exact["queries"]))
+
+
+def _planned(setting: Setting, feedback: Feedback, row: Row, theta: float, schedule: Schedule) -> Costs:
+    """Exchanges and queries of an agent whose blocks grow, exactly; the bound on LOO calls is the schedule's."""
+    spans = Growing(theta, float(row.slot)).until(schedule.horizon)
+    found = costs(setting, feedback, schedule)
+    found["exchanges"], found["queries"] = int(spans.complete.sum()), int(spans.slots.sum()) * max(1, feedback.kind.values)
+    return found
 
 
 def _reason(asked: dict[str, float], table: dict[str, np.ndarray], thetas: np.ndarray) -> str:

@@ -96,7 +96,6 @@ class ActiveSet(InfeasibleProjection):
     """
 
     starts_from_x0: ClassVar[bool] = False
-    remembers: ClassVar[bool] = True
     size: int | None = eqx.field(static=True, default=None)
     limit: int = eqx.field(static=True, default=10_000_000)
 

@@ -35,8 +35,6 @@ class InfeasibleProjection(eqx.Module):
 
     #: True if the result depends on x0; if not, agents of `Droculo` send y alone by default, half the bytes of (x, y)
     starts_from_x0: ClassVar[bool] = True
-    #: True if a memory makes small tolerances and long steps cheap on a polytope: the default `Scales` then take them
-    remembers: ClassVar[bool] = False
 
     def init(self, domain: Set, x: Array) -> Memory:
         """The memory of an agent that starts at x."""

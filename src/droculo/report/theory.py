@@ -173,8 +173,8 @@ def _above(found: Sequence[_Checked]) -> list[Part]:
         "bound says something from",
     ]  # fmt: skip
     return [
-        "## DPOBGA, and bandit feedback on cuts",
-        "The two rows of Table 1's page whose exponents are above the theorem's, with the constants that are used there. The bound with these "
+        "## DPOBGA",
+        "Its exponent on Table 1's page is not below the theorem's. The bound with its "
         "constants has at most the theorem's exponent, but for rounding: no term of it fades late. "
         "The certificate is a small share of a bound whose constants dominate until the horizon in the last column.",
         Table(head, rows) if rows else "They were not run.",

@@ -20,14 +20,16 @@ from droculo.algorithms.timetable import Span
 from droculo.engine.block import RunKeys, World
 from droculo.engine.breaches import BREACHES, NEVER, Breaches
 from droculo.engine.compiling import program
+from droculo.engine.costs import COUNTED
 from droculo.engine.fingerprint import behaviour_of_algorithm, fingerprint
 from droculo.engine.run import as_keys, cast
 from droculo.expect import expect
 from droculo.networks import Network
 from droculo.precision import double
 from droculo.runtime.block import CompiledLinks, ProcessPorts
-from droculo.runtime.driver import ProcessRun, check_transport_of, layout_of, meet, open_journal
-from droculo.runtime.exchange import NeighbourExchange
+from droculo.runtime.driver import ProcessRun, check_transport_of, layout_of, meet, states_kept
+from droculo.runtime.exchange import IDLE, NeighbourExchange
+from droculo.runtime.journal import Entry, Journal
 from droculo.runtime.partitions import Partition, assign_agents, partition
 from droculo.runtime.transports.base import Transport
 
@@ -97,7 +99,8 @@ class Agent:
         with double():
             asked = (algorithm, network, self.partition.me, keys)
             identity = fingerprint() if folder is None else fingerprint(asked, behaviour_of_algorithm(algorithm))
-            self.journal = open_journal(folder, layout_of(algorithm, self.partition), identity, self.partition)
+            layout, states = layout_of(algorithm, self.partition), states_kept(self.partition)
+            self.journal = Journal(None if folder is None else Path(folder), layout, identity, states)
             self._exchange = NeighbourExchange(self.partition, transport, self.journal)
             exact = jax.tree.map(lambda leaf: cast(leaf, np.dtype(np.float64)), (algorithm, network))
             self.algorithm = exact[0]
@@ -164,8 +167,8 @@ class Agent:
 
     def part(self) -> ProcessRun:
         """What the agent did so far, for `gather`."""
-        took = time.perf_counter() - self._began
-        return ProcessRun(self.partition, tuple(self.journal.entries), self.transport.meter, took, self.journal.layout)
+        took, entries = time.perf_counter() - self._began, [*self.journal.entries, *self._unfinished()]
+        return ProcessRun(self.partition, tuple(entries), self.transport.meter, took, self.journal.layout)
 
     def close(self) -> None:
         """Leave the neighbours."""
@@ -231,9 +234,11 @@ class Agent:
         self._compiled_update = update.lower(self._ports, self.state, share, jnp.asarray(self._span.first)).compile()
         self.transport.largest = message_bytes(self.algorithm)
         horizon = self.algorithm.horizon
-        blocks = ENDLESS if horizon is None else len(self.algorithm.timetable.until(horizon).number)
-        self._block, self.state = meet(self._exchange, self.algorithm, self.state, blocks)
-        self.round = int(self._span.first) if self._block < blocks else int(self._spans.end[-1])
+        spans = None if horizon is None else self.algorithm.timetable.until(horizon)
+        complete = ENDLESS if spans is None else int(spans.complete.sum())
+        self._block, self.state = meet(self._exchange, self.algorithm, self.state, complete)
+        over = spans is not None and self._block == len(spans.number)
+        self.round = horizon if over else int(self._span.first)
 
     def _end_block(self) -> None:
         self._exchange.reset()
@@ -245,6 +250,17 @@ class Agent:
         self._block += 1
         rounds = np.arange(self.round - len(actions), self.round)
         self._exchange.keep(leaves, block, rounds, actions[:, None], decision[None], spent, _NO_BREACHES)
+
+    def _unfinished(self) -> list[Entry]:
+        """The rounds of a block that has not come to its end."""
+        played = self.round - int(self._span.first) if self._actions else 0
+        if played == 0:
+            return []
+        rounds, nothing = np.arange(self.round - played, self.round), np.asarray(_NO_BREACHES.first).T
+        costs = np.zeros((len(COUNTED), 1), np.int64)
+        counted = np.full((self.algorithm.exchanges, len(self.partition.neighbours)), IDLE, np.int8)
+        actions = np.stack(self._actions[:played])[:, None]
+        return [Entry(self._block, rounds, actions, self.decision()[None], costs, nothing, counted)]
 
 
 class _Asked(NamedTuple):
@@ -287,9 +303,7 @@ def _play(algorithm: Algorithm, state: Any, span: Span, index: Array, keys: Keys
     return algorithm.play(SilentPorts(), state, span.slot_at(index, keys, most))[1]
 
 
-def _share(
-    algorithm: Algorithm, state: Any, span: Span, index: Array, keys: Keys, most: int, answers: Answers
-) -> Any:
+def _share(algorithm: Algorithm, state: Any, span: Span, index: Array, keys: Keys, most: int, answers: Answers) -> Any:
     return algorithm.play(_AnsweredPorts(answers), state, span.slot_at(index, keys, most))[0]
 
 

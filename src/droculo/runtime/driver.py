@@ -48,7 +48,7 @@ from droculo.networks import Network
 from droculo.problems import Problem
 from droculo.runtime.block import CompiledBlock, CompiledLinks
 from droculo.runtime.exchange import NeighbourExchange
-from droculo.runtime.journal import Entry, Journal, Layout
+from droculo.runtime.journal import Entry, Journal, Layout, begun_with
 from droculo.runtime.partitions import Partition, identity_of
 from droculo.runtime.transports.base import Meter, Transport
 
@@ -86,8 +86,9 @@ def run_process(
 
     All processes of a run are given the same problem, algorithm, network and key; a process evaluates the functions of its
     own agents only. It compiles, meets its neighbours, and plays. With a `folder` it writes every block as it goes, and
-    continues from there when it is started again. `pace`: seconds that a block takes at least. `progress` is called with the
-    number of rounds played, and of all rounds. `strict`: as in `simulate`.
+    continues from there when it is started again; all processes may then be asked for more rounds, unless the algorithm is for a
+    known horizon. `pace`: seconds that a block takes at least. `progress` is called with the number of rounds played, and of
+    all rounds. `strict`: as in `simulate`.
     """
     options: dict[str, Any] = {"rounds": rounds, "record": record, "agents": agents, "dtype": dtype, "strict": strict}
     run = Run.of(problem, algorithm, network, key=key, **options)
@@ -95,18 +96,19 @@ def run_process(
     began = time.perf_counter()
     with run.precision():
         world = run.world(nodes=partition.agents)
-        identity = fingerprint() if folder is None else _identity(run, partition)
-        journal = open_journal(folder, layout_of(algorithm, partition, run.kind), identity, partition)
+        journal = _journal_of(run, partition, None if folder is None else Path(folder))
         exchange = NeighbourExchange(partition, transport, journal)
         block = CompiledBlock(world, CompiledLinks.of(exchange), run.keys[0], run.quick_blocks(quick))
         played = Played(run.rounds, run.record, len(partition.agents))
         states, plan = begin(world), one_by_one(pieces(algorithm, played))
         shapes = shape_of(algorithm, played, plan)
         with exchange.dry_run():  # compile before the neighbours are met, so that none of them waits for the compiler
-            for (shape, _), piece in {(s, block.quickly(p.spans)): p for s, p in zip(shapes, plan, strict=True)}.items():
+            for (shape, _), piece in {
+                (s, block.quickly(p.spans)): p for s, p in zip(shapes, plan, strict=True)
+            }.items():
                 block(shape, states, piece.spans.at(0))
         try:
-            first, states = meet(exchange, algorithm, states, len(plan))
+            first, states = meet(exchange, algorithm, states, _complete(run))
             for entry in journal.entries if strict else ():
                 check_answered(_said(run, partition, entry.costs[-len(BREACHES) :], entry.first))
             for piece, shape in list(zip(plan, shapes, strict=True))[first:]:
@@ -208,16 +210,36 @@ def _check(run: Run, partition: Partition, transport: Transport) -> None:
         )
 
 
-def open_journal(folder: Path | str | None, layout: Layout, identity: Fingerprint, partition: Partition) -> Journal:
-    """The journal of a process. It keeps as many states as this process can be ahead of the slowest one, and two."""
-    return Journal(None if folder is None else Path(folder), layout, identity, partition.reach + 2)
+def states_kept(partition: Partition) -> int:
+    """How many states a journal keeps: as many as this process can be ahead of the slowest one, and two."""
+    return partition.reach + 2
 
 
-def _identity(run: Run, partition: Partition) -> Fingerprint:
-    """What a journal belongs to. A process asks the functions of its own agents only."""
-    asked = (run.rounds, run.record, str(run.kind), run.identities, run.keys)
+def _complete(run: Run) -> int:
+    """How many blocks end with an update."""
+    return int(run.algorithm.timetable.until(run.rounds).complete.sum())
+
+
+def _journal_of(run: Run, partition: Partition, folder: Path | None) -> Journal:
+    """The journal of a process, which may have been begun with fewer rounds where the algorithm has no horizon."""
+    layout, states = layout_of(run.algorithm, partition, run.kind), states_kept(partition)
+    if folder is None:
+        return Journal(None, layout, fingerprint(), states)
+    rounds = run.rounds if run.algorithm.timetable.last is not None else begun_with(folder, run.rounds)
+    if rounds <= run.rounds:
+        journal = Journal(folder, layout, _identity(run, partition, rounds), states, rounds=rounds)
+        beyond = any(np.any(entry.rounds >= run.rounds) for entry in journal.entries)
+        if not beyond and max(journal.checkpoints(), default=0) <= _complete(run):
+            return journal
+    raise ValueError(f"{folder} is that of a run of more than {run.rounds} rounds: ask for as many, or for more.")
+
+
+def _identity(run: Run, partition: Partition, rounds: int) -> Fingerprint:
+    """What a journal that was begun with so many rounds belongs to. A process asks the functions of its own agents only, and
+    only about rounds that are played."""
+    asked = (run.record, str(run.kind), run.identities, run.keys)
     here = run.identities[partition.agents]
-    seen = behaviour_of_problem(run.problem, here, run.rounds), behaviour_of_algorithm(run.algorithm)
+    seen = behaviour_of_problem(run.problem, here, rounds), behaviour_of_algorithm(run.algorithm)
     return fingerprint(run.problem, run.algorithm, run.network, partition.agents, partition.elsewhere, asked, seen)
 
 
@@ -228,7 +250,8 @@ def layout_of(algorithm: Algorithm, partition: Partition, kind: Any = np.float64
 
 
 def meet(exchange: NeighbourExchange, algorithm: Algorithm, states: Any, blocks: int) -> tuple[int, Any]:
-    """The block to begin with, and the states before it. If the others have gone on, these are the states of the checkpoint."""
+    """The block to begin with, and the states before it. If the others have gone on, these are the states of the checkpoint.
+    `blocks`: how many end with an update."""
     saved = exchange.journal.checkpoints()
     latest, every = max(saved, default=0), algorithm.exchanges
     oldest = latest  # consecutive states only: a gap is where the process was away

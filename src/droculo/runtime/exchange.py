@@ -96,7 +96,7 @@ class NeighbourExchange:
         costs = np.stack([self.messages, *map(np.asarray, vars(spent).values()), *broken]).astype(np.int64)
         exchanges = self.journal.layout.exchanges
         counted = np.full((exchanges, len(self.partition.neighbours)), IDLE, np.int8)
-        counted[: len(self.counted)] = np.reshape(self.counted, (-1, counted.shape[1]))
+        counted[: len(self.counted)] = np.reshape(self.counted, (len(self.counted), counted.shape[1]))
         entry = Entry(block, rounds.astype(np.int64), actions, decisions, costs, first, counted)
         self.journal.keep(entry, leaves if complete else None)
 

@@ -86,7 +86,9 @@ class Journal:
     be missing, and the run continues from before them.
     """
 
-    def __init__(self, folder: Path | None, layout: Layout, identity: Fingerprint, states: int):
+    def __init__(
+        self, folder: Path | None, layout: Layout, identity: Fingerprint, states: int, *, rounds: int | None = None
+    ):
         self.folder = folder
         self.layout = layout
         self.states = states  # how many of the last states are kept
@@ -95,10 +97,10 @@ class Journal:
             return
         folder.mkdir(parents=True, exist_ok=True)
         new = not (folder / "about.json").exists()
-        if not identity.owns(folder / "about.json", layout.__dict__):
+        if not identity.owns(folder / "about.json", layout.__dict__ | {"rounds": rounds}):
             raise ValueError(
-                f"{folder} belongs to a run with another problem, algorithm, network, key, record or partition, or to a "
-                "version of droculo with other results. Continue with the same ones, or name another folder."
+                f"{folder} belongs to a run with another problem, algorithm, network, key, record, partition or number of rounds, "
+                "or to a version of droculo with other results. Continue with the same ones, or name another folder."
             )
         self.entries = [] if new else list(read_entries(folder, layout))
 
@@ -151,6 +153,14 @@ class Journal:
         if self.folder is not None and hasattr(self, "_file"):
             os.close(self._file)
             del self._file
+
+
+def begun_with(folder: Path, rounds: int) -> int:
+    """How many rounds were asked for when this folder was begun; so many if nothing is there yet."""
+    try:
+        return int(json.loads((folder / "about.json").read_text())["rounds"])
+    except (OSError, ValueError, KeyError, TypeError):  # new, or not a folder of such a run
+        return rounds
 
 
 def read_entries(folder: Path, layout: Layout) -> Iterator[Entry]:

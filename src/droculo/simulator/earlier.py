@@ -14,6 +14,8 @@ from droculo.engine.costs import COUNTED
 from droculo.engine.record import Trajectory
 from droculo.engine.run import Run
 
+_ANOTHER = "the run to go on from was played by another algorithm or on another network. Pass the same ones."
+
 
 @dataclass(frozen=True)
 class Earlier:
@@ -23,6 +25,7 @@ class Earlier:
     states: Any  # after these blocks, seeds first
     ends: list[int]  # the round after each of its pieces
     arrays: list[dict[str, np.ndarray]]  # of each piece, as the simulator keeps them
+    seconds: float  # that it took
 
     @classmethod
     def of(cls, given: Trajectory, run: Run) -> Earlier:
@@ -32,18 +35,23 @@ class Earlier:
         blocks = int(spans.complete.sum())
         last = int(spans.end[blocks - 1]) if blocks else 0
         ends = [int(t) for t in given.spending.rounds if t <= last]
-        pairs = list(zip([0, *ends[:-1]], ends, strict=True))
+        pairs = list(zip([0, *ends][: len(ends)], ends, strict=True))
         arrays = [_piece(given, run.batched, place, *pair) for place, pair in enumerate(pairs)]
         like = jax.eval_shape(run.algorithm.init)
         states = given.states if run.batched else jax.tree.map(lambda leaf: leaf[None], given.states)
         _check_states(states, like, run)
+        if max(ends, default=0) != last or np.any(given.ledger.exchanges != blocks * run.algorithm.exchanges):
+            raise ValueError(_ANOTHER)
         with run.precision():
-            return cls(blocks, jax.tree.map(jnp.asarray, states), ends, arrays)
+            return cls(blocks, jax.tree.map(jnp.asarray, states), ends, arrays, given.ledger.seconds)
 
 
 def _check(given: Trajectory, run: Run) -> None:
     if given.key is None:
-        raise ValueError("this run was put together from processes: they go on from their own folders, see run_process.")
+        raise ValueError(
+            "this run was put together: of processes, which go on from their own folders (see run_process), or of the phases of an "
+            "Anytime, which do not go on."
+        )
     same = {
         "key": np.array_equal(given.key, jax.random.key_data(run.keys if run.batched else run.keys[0])),
         "agents": np.array_equal(given.agents, run.identities),
@@ -62,7 +70,7 @@ def _check_states(states: Any, like: Any, run: Run) -> None:
     shape = (len(run.keys), len(run.identities))
     found, expected = ([leaf.shape for leaf in jax.tree.leaves(tree)] for tree in (states, like))
     if found != [shape + leaf for leaf in expected]:
-        raise ValueError("the run to go on from was played by another algorithm or on another network. Pass the same ones.")
+        raise ValueError(_ANOTHER)
 
 
 def _piece(given: Trajectory, batched: bool, place: int, start: int, end: int) -> dict[str, np.ndarray]:

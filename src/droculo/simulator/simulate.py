@@ -135,7 +135,8 @@ def _played(
                 after = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(states))}
                 checkpoint.save(number, saved[-1] | after)
         states = jax.tree.map(np.asarray, states)
-    return _assemble(run, plan, states, saved, time.perf_counter() - began, resume)
+    took = time.perf_counter() - began + (0 if resume is None else resume.seconds)
+    return _assemble(run, plan, states, saved, took, resume)
 
 
 def _check_piece(run: Run, piece: Piece, saved: Arrays, start: int) -> None:
