@@ -1,6 +1,7 @@
 """Four processes, each with a private target, agree on one decision (needs droculo[zenoh]).
 
 Each process is asked only for the value of a point, and exchanges messages with its two neighbours only, peer to peer.
+Nobody has to know how large values and gradients get, or how long it will take: an agent can be asked and told for ever.
 """
 
 import json
@@ -9,14 +10,14 @@ import sys
 
 import numpy as np
 
-from droculo import Droculo, Scales, feedback, linearizations, networks, sets
+from droculo import Droculo, feedback, linearizations, networks, sets
 from droculo.experiments import Deployment
 from droculo.linearizations import Bounds, Setting
 from droculo.runtime import Agent, ZenohTransport
 
 N, T = 4, 800
 NETWORK = networks.from_graph(networks.ring(N))
-SETTING = Setting(sets.Box([0.0] * 3, [1.0] * 3), linearizations.Concave(), Bounds(gradient=4.0, value=3.0))
+SETTING = Setting(sets.Box([0.0] * 3, [1.0] * 3), linearizations.Concave(), Bounds())
 
 
 def be_an_agent(me: int, endpoints: dict[int, str], target: np.ndarray) -> np.ndarray:
@@ -25,12 +26,11 @@ def be_an_agent(me: int, endpoints: dict[int, str], target: np.ndarray) -> np.nd
     def value(x: np.ndarray) -> float:
         return -float(np.sum((x - target) ** 2))
 
-    # Short steps: neighbours average as often as they step, and so stay close together.
-    algorithm = Droculo.design(SETTING, feedback.two_point(), horizon=T, theta=1.0, scales=Scales(step=0.2))
+    algorithm = Droculo.design(SETTING, feedback.two_point(), theta=1.0)
     transport = ZenohTransport(me, endpoints, tuple(sorted({(me - 1) % N, (me + 1) % N})), run="targets")
     earned = 0.0
     with Agent(algorithm, NETWORK, me, transport, key=0) as agent:
-        while not agent.done:
+        while agent.round < T:
             action, queries = agent.ask()
             earned += value(action)  # the value of the round
             agent.tell([value(x) for x in queries])  # two-point feedback: two points to compare in each round

@@ -3,7 +3,7 @@
 import numpy as np
 
 from droculo import Droculo, Scales, feedback, networks, oracles, problems
-from droculo.algorithms import IndependentDraws, SendXY
+from droculo.algorithms import AdaptiveStep, IndependentDraws, SendXY
 
 N, T = 4, 36
 PROBLEMS = {
@@ -68,9 +68,9 @@ def design(case, model, **options):
 
 def design_for(problem, model, **options):
     """The default, which adapts itself. Gradients go with the default oracle and y alone sent, values with the one that
-    compiles faster and (x, y) sent."""
+    compiles faster and (x, y) sent; it has the steps of the default oracle, so that it has work to do within few rounds."""
     oracle = None if model in FIRST_ORDER else oracles.FrankWolfe()
-    settings = {"horizon": T, "theta": 0.6, "oracle": oracle} | options
+    settings = {"horizon": T, "theta": 0.6, "oracle": oracle, "steps": AdaptiveStep(problem.set)} | options
     return Droculo.design(problem.setting, getattr(feedback, model)(), **settings)
 
 

@@ -24,12 +24,12 @@ from jax import monitoring
 seen = collections.Counter()
 monitoring.register_event_listener(lambda event, **_: seen.update([event.removeprefix("/jax/compilation_cache/")]))
 import jax.numpy as jnp
-from droculo import Droculo, Scales, feedback, linearizations, networks, problems, sets, simulate
+from droculo import Droculo, feedback, linearizations, networks, problems, sets, simulate
 problem = problems.from_function(
     lambda i, t, x: jnp.dot(jnp.cos(i + t + jnp.arange(3.0)), x) - jnp.dot(x, x) / 2, {domain}, linearizations.Concave(),
     gradient_bound=4.0, value_bound=6.0, agents=2,
 )
-agent = Droculo.design(problem.setting, feedback.semi_bandit(), horizon=16, theta=0.5, scales=Scales(step=9.0))
+agent = Droculo.design(problem.setting, feedback.semi_bandit(), horizon=16, theta=0.5)
 run = simulate(problem, agent, networks.from_graph(networks.ring(2)), key=0, progress=False)
 assert run.ledger.loo_calls.sum() > 0
 digest = hashlib.sha256(run.actions.tobytes()).hexdigest()

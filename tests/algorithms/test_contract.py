@@ -49,7 +49,14 @@ def test_sending_y_alone_halves_the_message():
     ("oracle", "exchange"), [(None, SendY), (oracles.FrankWolfe(), SendXY), (oracles.PaperFrankWolfe(), SendXY)]
 )
 def test_x_is_sent_where_the_oracle_starts_from_it(oracle, exchange):
-    assert isinstance(design("A2", "full_information", oracle=oracle).exchange, exchange)
+    """And y is kept near it, since it would have a long way to a point far outside."""
+    agent = design("A2", "full_information", oracle=oracle, steps=None)
+    assert isinstance(agent.exchange, exchange)
+    assert (float(agent.steps.slack) > 0) == (oracle is None)
+
+
+def test_the_default_with_an_oracle_that_starts_from_x():
+    check_algorithm(PROBLEMS["A1"], design("A1", "bandit", steps=None), RING)
 
 
 def test_the_papers_oracle():

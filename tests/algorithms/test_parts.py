@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.designs import PROBLEMS, RING, N, T
 
-from droculo import Droculo, Record, feedback, networks, problems, simulate
+from droculo import Droculo, Record, feedback, networks, oracles, problems, simulate
 from droculo.algorithms import AdaptiveStep, EvenDraws, Exchange, FixedStep, IndependentDraws, SendXY, SendY, StepRule
 from droculo.algorithms.contract import message_bytes, numbers
 from droculo.algorithms.exchange import Mixed
@@ -187,6 +187,16 @@ def test_broken_step_rules_are_noticed(steps, message):
 def test_numbers_that_make_no_step_rule(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("oracle", [None, oracles.FrankWolfe(), oracles.PaperFrankWolfe()])
+def test_moves_that_are_shorter_than_the_tolerance_add_up(oracle):
+    """An oracle that starts from x may return x itself while y is near: what y has gone must not be lost."""
+    problem = PROBLEMS["A1"]
+    agent = Droculo.design(problem.setting, feedback.full_information(), theta=1.0, oracle=oracle)
+    run = simulate(problem, agent, RING, key=0, rounds=300, record=Record(every=10))
+    assert run.ledger.loo_calls.min() > 0
+    assert np.linalg.norm(run.decisions[-1] - problem.set.center, axis=1).min() > 0.3 * float(problem.set.radius)
 
 
 def test_an_adaptive_step_believes_only_what_another_one_can_say():

@@ -2,6 +2,7 @@
 
 import functools
 
+import equinox as eqx
 import jax
 import networkx as nx
 import numpy as np
@@ -9,11 +10,17 @@ import pytest
 from tests.designs import PROBLEMS, RING, N
 
 from droculo import Scales, measure, networks, problems, sets, simulate
-from droculo.algorithms import DMFW, DOBGA, DecBFTRL, MonoDMFW, dpobga
+from droculo.algorithms import DMFW, DOBGA, DecBFTRL, Equal, MonoDMFW, dpobga
+from droculo.algorithms.contract import message_size
+from droculo.linearizations import Bounds
 from droculo.testing import check_algorithm
 
 A2 = PROBLEMS["A2"].setting
 BOLD = Scales(step=20.0)
+ADAPTIVE = {
+    "adaptive DOBGA": DOBGA.design(A2, horizon=36, adaptive=True),
+    "adaptive DPOBGA": dpobga(A2, horizon=256, adaptive=True),  # its oracle moves when it is far enough away
+}
 RIVALS = {
     "DMFW": DMFW.design(A2, horizon=12, inner=5, scales=BOLD),
     "Mono-DMFW": MonoDMFW.design(A2, horizon=36, scales=BOLD),
@@ -26,6 +33,23 @@ RIVALS = {
 @pytest.mark.parametrize("name", RIVALS)
 def test_contract(name):
     check_algorithm(PROBLEMS["A2"], RIVALS[name], RING)
+
+
+@pytest.mark.parametrize("name", ADAPTIVE)
+def test_contract_of_those_with_the_step_that_adapts_itself(name):
+    """They need neither a horizon nor bounds, and send two numbers more."""
+    agent, problem = ADAPTIVE[name], PROBLEMS["A2"]
+    check_algorithm(problem, agent, RING)
+    vectors = 1 if isinstance(agent, DOBGA) else 2
+    assert message_size(agent) == vectors * problem.set.dim + 2
+    unbounded = eqx.tree_at(lambda p: p.bounds, problem, Bounds())
+    make = DOBGA.design if isinstance(agent, DOBGA) else dpobga
+    endless = make(unbounded.setting, adaptive=True)
+    assert endless.horizon is None
+    np.testing.assert_array_equal(
+        simulate(unbounded, endless, RING, key=3, rounds=agent.horizon).actions, simulate(problem, agent, RING, key=3).actions
+    )
+    assert make(A2, horizon=36).timetable == Equal(1 if isinstance(agent, DOBGA) else 6, 1, 36)
 
 
 @pytest.mark.parametrize("case", ["concave", "A3", "A4"])

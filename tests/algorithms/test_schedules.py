@@ -100,10 +100,10 @@ def test_the_default_scales_are_the_theorems_own():
     """Those of every method with a prescribed step."""
     assert Scales() == Scales(block=1.0, slot=1.0, step=1.0, tolerance=1.0, delta=0.5)
     G, R = float(A2.bounds.gradient), float(A2.set.radius)
-    assert float(algorithms.DOBGA.design(A2.setting, horizon=64).step_size) == pytest.approx(R / (G * 8))
-    assert float(algorithms.DOBGA.design(A2.setting, horizon=64, scales=Scales(step=5.0)).step_size) == pytest.approx(
-        5 * R / (G * 8)
-    )
+    assert float(algorithms.DOBGA.design(A2.setting, horizon=64).steps.step_size) == pytest.approx(R / (G * 8))
+    assert float(
+        algorithms.DOBGA.design(A2.setting, horizon=64, scales=Scales(step=5.0)).steps.step_size
+    ) == pytest.approx(5 * R / (G * 8))
     own = algorithms.dpobga(A2.setting, horizon=64)
     assert float(own.steps.step_size) == pytest.approx((1 - math.exp(-1)) * R / (G * math.sqrt(8 * 64)))
 

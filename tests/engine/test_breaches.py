@@ -225,10 +225,10 @@ def test_rounds_after_the_end_of_a_run_are_none_of_it():
     late = posed(lambda agent, t, x: jnp.where(jnp.asarray(t) >= 64, -1.0, 1.0) * x.sum())
     for agent in (
         Droculo.prescribed(late.setting, feedback.bandit(), horizon=256, theta=0.8),
-        Droculo.design(late.setting, feedback.bandit(), theta=0.8),
+        Droculo.design(late.setting, feedback.bandit(), theta=0.75),
     ):
         last = agent.timetable.until(64).at(-1)
-        assert last.slot > 2
+        assert last.slot > 1
         assert (64 - last.first) % last.slot
         assert simulate(late, agent, PAIR, key=0, rounds=64).warnings == ()
         with pytest.warns(DeclarationWarning):

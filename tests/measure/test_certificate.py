@@ -105,7 +105,7 @@ def test_a_better_run_has_a_smaller_certificate():
             problem,
             simulate(
                 problem,
-                Droculo.design(
+                Droculo.prescribed(
                     problem.setting,
                     feedback.full_information(),
                     horizon=256,

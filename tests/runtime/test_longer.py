@@ -26,9 +26,7 @@ def parts(folder, rounds, record=None, algorithm=AGENT):
     def play(me):
         place, own = partition(PAIR, assign_agents(2, 2), me), folder / str(me)
         transport = MemoryTransport(hub, me, place.neighbours)
-        found[me] = run_process(
-            A2, algorithm, PAIR, place, transport, key=1, rounds=rounds, record=record, folder=own
-        )
+        found[me] = run_process(A2, algorithm, PAIR, place, transport, key=1, rounds=rounds, record=record, folder=own)
 
     threads = [threading.Thread(target=play, args=(me,)) for me in range(2)]
     for thread in threads:

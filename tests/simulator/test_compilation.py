@@ -51,7 +51,11 @@ def play(problem, model, *, key=0, measured=False, rounds=40, designed=adaptive,
 @pytest.mark.parametrize("model", [feedback.semi_bandit, feedback.bandit], ids=lambda model: model.__name__)
 def test_numbers_do_not_compile(model, designed):
     play(top_b(), model, measured=True, designed=designed)
-    changed = [{"step": 2.0}, {"tolerance": 0.1}, {"delta": 0.3}] if designed is prescribed else [{"scale": 2.0}, {"most": 1.0}]
+    changed = (
+        [{"step": 2.0}, {"tolerance": 0.1}, {"delta": 0.3}]
+        if designed is prescribed
+        else [{"scale": 2.0}, {"most": 1.0}]
+    )
     for numbers in changed:
         assert play(top_b(), model, designed=designed, **numbers) == [], numbers
     assert play(top_b(), model, key=7, measured=True, designed=designed) == []

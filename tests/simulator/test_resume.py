@@ -26,7 +26,9 @@ ALL = Record(queries=True)
 
 
 def agent(model="semi_bandit", theta=0.5):
-    return Droculo.design(PROBLEM.setting, getattr(feedback, model)(), theta=theta, oracle=oracles.FrankWolfe(), exchange=SendY())
+    return Droculo.design(
+        PROBLEM.setting, getattr(feedback, model)(), theta=theta, oracle=oracles.FrankWolfe(), exchange=SendY()
+    )
 
 
 AGENT = agent()
@@ -101,9 +103,7 @@ def test_records_are_continued(every):
         check_same(play(T, record=record), play(T, record=record, resume=play(rounds, record=record)))
 
 
-@pytest.mark.parametrize(
-    ("model", "theta"), [("bandit", 0.6), ("full_information", 0.6), ("full_information", 1.0)]
-)
+@pytest.mark.parametrize(("model", "theta"), [("bandit", 0.6), ("full_information", 0.6), ("full_information", 1.0)])
 def test_other_designs_go_on(model, theta):
     algorithm, options = agent(model, theta), {"network": networks.Failing(RING, 0.4), "key": 5}
     check_same(play(T, algorithm, **options), play(T, algorithm, **options, resume=play(50, algorithm, **options)))
@@ -134,7 +134,9 @@ def test_a_run_goes_on_where_programs_change(monkeypatch):
 @pytest.mark.parametrize("rounds", [3, 4, 21])
 def test_a_run_with_a_horizon_goes_on_up_to_it(rounds):
     """Even one that did not come to the end of its first block."""
-    algorithm = Droculo.prescribed(PROBLEM.setting, feedback.semi_bandit(), horizon=36, theta=0.5, oracle=oracles.FrankWolfe())
+    algorithm = Droculo.prescribed(
+        PROBLEM.setting, feedback.semi_bandit(), horizon=36, theta=0.5, oracle=oracles.FrankWolfe()
+    )
     assert algorithm.timetable.block * algorithm.timetable.slot == 4
     check_same(play(36, algorithm), play(36, algorithm, resume=play(rounds, algorithm)))
 

@@ -25,7 +25,11 @@ def agent(horizon=36, model="semi_bandit", theta=0.5, **options):
 
 def prescribed(horizon=36, model="semi_bandit", theta=0.5, **options):
     """The same with equal blocks, and steps so long that the oracle has work to do."""
-    options = {"scales": Scales(step=20.0, tolerance=0.1), "oracle": oracles.FrankWolfe(), "exchange": SendY()} | options
+    options = {
+        "scales": Scales(step=20.0, tolerance=0.1),
+        "oracle": oracles.FrankWolfe(),
+        "exchange": SendY(),
+    } | options
     return Droculo.prescribed(PROBLEM.setting, getattr(feedback, model)(), horizon=horizon, theta=theta, **options)
 
 

@@ -16,5 +16,15 @@ from droculo.algorithms.steps import AdaptiveStep, FixedStep, StepRule
 from droculo.algorithms.timetable import Equal, Growing, Timetable
 
 __all__ = ["DMFW", "DOBGA", "Algorithm", "Anytime", "DecBFTRL", "Droculo", "MonoDMFW", "dpobga", "published"]
-__all__ += ["AdaptiveStep", "Draws", "EvenDraws", "Exchange", "FixedStep", "IndependentDraws", "SendXY", "SendY", "StepRule"]
+__all__ += [
+    "AdaptiveStep",
+    "Draws",
+    "EvenDraws",
+    "Exchange",
+    "FixedStep",
+    "IndependentDraws",
+    "SendXY",
+    "SendY",
+    "StepRule",
+]
 __all__ += ["Equal", "Growing", "Scales", "Schedule", "Timetable"]

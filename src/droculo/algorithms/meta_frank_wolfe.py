@@ -23,7 +23,6 @@ from droculo.algorithms.contract import Keys, OracleCalls, Ports, Slot, SlotPlay
 from droculo.algorithms.rivals import Rival
 from droculo.algorithms.schedules import Scales, whole_horizon
 from droculo.expect import expect
-from droculo.feedback import full_information
 from droculo.linearizations import Linearization, Setting
 from droculo.sets.geometry import Vector
 from droculo.sets.membership import is_near

@@ -20,9 +20,19 @@ from droculo.precision import double
 from droculo.sets import Set, Shrunk
 from droculo.sets.geometry import Vector
 
+#: the rounds of the first slots where a query has to be played and is not the action: shorter ones would make most of the
+#: first blocks queries
+SLOT = 3.0
+
 
 def adaptive_parts(
-    setting: Setting, feedback: Feedback, theta: float, horizon: int | None, *, steps: StepRule | None = None, **chosen: Any
+    setting: Setting,
+    feedback: Feedback,
+    theta: float,
+    horizon: int | None,
+    *,
+    steps: StepRule | None = None,
+    **chosen: Any,
 ) -> dict[str, Any]:
     """The fields of an agent that needs neither bounds nor a horizon; None stands for the default of a part."""
     row = row_of(setting, feedback, theta)
@@ -33,13 +43,13 @@ def adaptive_parts(
     domain = setting.set
     parts = _parts(setting, feedback, domain, **chosen)
     # An oracle that starts from x has a long way to a point far outside of K, and pays for every digit.
-    near = {"slack": 0.0, "exactness": 1.0} if parts["oracle"].starts_from_x0 else {}
+    near = {"slack": 0.0, "exactness": 0.1} if parts["oracle"].starts_from_x0 else {}
     delta = 0.5 * float(domain.inner_radius) if feedback.order == 0 else 0.0
     return {
         **parts,
         "feedback": _prepared(feedback, domain, delta, power=float(row.delta), inward=True),
         "steps": _part(steps, StepRule, "steps", "algorithms.FixedStep(0.1, 0.01)") or AdaptiveStep(domain, **near),
-        "timetable": Growing(float(theta), float(row.slot)),
+        "timetable": Growing(float(theta), float(row.slot), first=SLOT if row.slots else 1.0),
         "horizon": None if horizon is None else whole_horizon(horizon),
     }
 
@@ -56,7 +66,8 @@ def prescribed_parts(
     return {
         **_parts(setting, feedback, run_set, **chosen),
         "feedback": _prepared(feedback, domain, plan.delta),
-        "steps": _part(steps, StepRule, "steps", "algorithms.FixedStep(0.1, 0.01)") or FixedStep(plan.step_size, plan.tolerance),
+        "steps": _part(steps, StepRule, "steps", "algorithms.FixedStep(0.1, 0.01)")
+        or FixedStep(plan.step_size, plan.tolerance),
         "timetable": Equal(plan.block, plan.slot, plan.horizon),
         "horizon": plan.horizon,
     }

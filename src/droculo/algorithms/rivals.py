@@ -118,9 +118,7 @@ class DOBGA(EveryRound):
     def decision(self, state: DOBGAState) -> Array:
         return state.x
 
-    def update(
-        self, ports: Ports, state: DOBGAState, total: Array, keys: Keys
-    ) -> tuple[DOBGAState, OracleCalls]:
+    def update(self, ports: Ports, state: DOBGAState, total: Array, keys: Keys) -> tuple[DOBGAState, OracleCalls]:
         mixed, heard = ports.mix((state.y, self.steps.say(state.steps)))
         signal = self.linearization.beta * total
         move, steps = self.steps.step(signal, Here(state.x, state.y, mixed), heard, state.steps)

@@ -13,7 +13,6 @@ from droculo.oracles import Projection
 from droculo.sets import Set
 from droculo.sets.geometry import Subspace, Vector
 
-
 #: a move shorter than this share of the radius is none
 NO_MOVE = 1e-12
 #: disagreement counts as at most so many times the distance from the start
@@ -175,11 +174,14 @@ class AdaptiveStep(StepRule):
     def keep(self, target: Array, out: Projection) -> Array:
         beyond = target - out.x
         far, most = jnp.linalg.norm(beyond), self.slack * jnp.asarray(self.radius, target.dtype)
-        return out.x + beyond * jnp.minimum(1, most / jnp.where(far > 0, far, 1))
+        kept = out.x + beyond * jnp.minimum(1, most / jnp.where(far > 0, far, 1))
+        # Without slack the y of Lemma 1, or else moves shorter than what the tolerance allows would all be lost.
+        return jnp.where(most > 0, kept, out.y)
 
     @property
     def outside(self) -> Array:
-        return jnp.asarray(self.slack * self.radius)
+        slack, exactness = jnp.asarray(self.slack), jnp.asarray(self.exactness)
+        return jnp.asarray(self.radius) * jnp.where(slack > 0, slack, jnp.sqrt(3 * exactness))
 
     def credible(self, told: Any) -> Array:
         energy, boldness = told

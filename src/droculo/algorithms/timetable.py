@@ -128,7 +128,8 @@ class Equal(Timetable):
 class Growing(Timetable):
     """Block b = 1, 2, ... ends near round ceil(b^(1/theta)): T^theta blocks in the first T rounds, for every T.
 
-    Its slots have b^power rounds, as many as T^(power theta) when T rounds have been played; a block has whole slots.
+    Its slots have `first` b^power rounds, of the order of T^(power theta) when T rounds have been played; a block has whole
+    slots.
 
     >>> Growing(theta=0.5).blocks(4).end.tolist()
     [1, 4, 9, 16]
@@ -136,6 +137,7 @@ class Growing(Timetable):
 
     theta: float = eqx.field(static=True)
     power: float = eqx.field(static=True, default=0.0)
+    first: float = eqx.field(static=True, default=1.0)
 
     @property
     def slots_grow(self) -> bool:
@@ -145,7 +147,7 @@ class Growing(Timetable):
         b = np.arange(1, count + 1)
         with np.errstate(over="ignore"):
             end = np.minimum(np.ceil(b ** (1 / self.theta) - 1e-9), NEVER).astype(np.int64)
-        slot = np.maximum(1, np.round(b**self.power)).astype(np.int64)
+        slot = np.maximum(1, np.round(self.first * b**self.power)).astype(np.int64)
         if self.power:
             end = _in_whole_slots(end, slot)
         first = np.concatenate([[0], end[:-1]])
@@ -154,7 +156,7 @@ class Growing(Timetable):
 
     def count(self, rounds: int) -> int:
         # Whole slots move the end of a block by less than two slots.
-        ahead = 0 if not self.power else 2 * max(1.0, rounds ** (self.power * self.theta))
+        ahead = 0 if not self.power else 2 * self.first * max(1.0, rounds ** (self.power * self.theta))
         return math.ceil((rounds + ahead) ** self.theta) + 2
 
     @property

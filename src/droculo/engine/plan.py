@@ -88,7 +88,10 @@ def shape_of(algorithm: Algorithm, run: Played, plan: list[Piece]) -> list[Shape
     timetable, record = algorithm.timetable, run.record
     every, chunk = max(1, record.every), timetable.side_by_side
     if timetable.last is None:
-        rows, blocks = [max(room_for(algorithm, run), _power(piece.longest)) for piece in plan], room_for(algorithm, run)
+        rows, blocks = (
+            [max(room_for(algorithm, run), _power(piece.longest)) for piece in plan],
+            room_for(algorithm, run),
+        )
         most = [max(LONG_SLOT if timetable.slots_grow else 1, _power(int(piece.spans.slot.max()))) for piece in plan]
     else:
         longest = max(int(piece.spans.end[-1]) - piece.start for piece in plan)

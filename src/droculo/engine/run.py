@@ -229,9 +229,7 @@ def played_next(run: Run, agents: int, states: Any, span: Span) -> list[NDArray]
 
 
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _plays(
-    algorithm: Algorithm, number: int, states: Any, span: Span, keys: RunKeys, most: int
-) -> tuple[Array, Array]:
+def _plays(algorithm: Algorithm, number: int, states: Any, span: Span, keys: RunKeys, most: int) -> tuple[Array, Array]:
     def one(agent: Array, state: Any) -> tuple[Array, Array]:
         played = algorithm.play(SilentPorts(), state, span.slot_at(0, keys.of_agent(agent), most))[1]
         return played.actions, played.points

@@ -89,7 +89,7 @@ def write_theory(sweep: Sweep, out: Path, command: str) -> str:
 
     published, bounds = checked(made.checks), ["## The bounds", FORMULA]
     parts = [_summary(published, made.size), *bounds, *_bounds(published), *_runs(published)] if published else bounds
-    parts = [made_by(command, rows.all), *parts, *_above(checked(made.above))]
+    parts = [made_by(command, rows.all), *parts]
     return Page("The theorems, checked", parts).write(out, "theory")
 
 
@@ -156,28 +156,6 @@ def _runs(found: Sequence[_Checked]) -> list[Part]:
         f"0.95 or more in {sum(rate.slope >= 0.95 for rate in values)} of {len(values)} rows: there the published steps are so short that agents hardly "
         "leave their start, and a certificate that does not move grows like T.",
         Table(head, rows, words=3),
-    ]
-
-
-def _above(found: Sequence[_Checked]) -> list[Part]:
-    rows = []
-    for c in found:
-        local = None if c.certified is None else ", ".join(number(slope) for slope in c.certified.local)
-        T = c.horizons[-1]
-        rows.append([
-            _name(c), c.promised, _slope(c.certified), local, c.check.slope(8, 14), c.at(T, "certified_worst") / c.check.bound(T).regret,
-            c.meets, _power(c.check.says_something_from),
-        ])  # fmt: skip
-    head = [
-        "method", "exponent", "measured", "local slopes", "bound's own, 2^8 to 2^14", "certificate / bound", "meets the bound at",
-        "bound says something from",
-    ]  # fmt: skip
-    return [
-        "## DPOBGA",
-        "Its exponent on Table 1's page is not below the theorem's. The bound with its "
-        "constants has at most the theorem's exponent, but for rounding: no term of it fades late. "
-        "The certificate is a small share of a bound whose constants dominate until the horizon in the last column.",
-        Table(head, rows) if rows else "They were not run.",
     ]
 
 

@@ -63,7 +63,9 @@ def _check(given: Trajectory, run: Run) -> None:
             f"the run to go on from had another {', '.join(others)}. Pass the same, so that what is returned is one run."
         )
     if run.rounds <= given.horizon:
-        raise ValueError(f"the run to go on from has {given.horizon} rounds already; ask for more than that, not {run.rounds}.")
+        raise ValueError(
+            f"the run to go on from has {given.horizon} rounds already; ask for more than that, not {run.rounds}."
+        )
 
 
 def _check_states(states: Any, like: Any, run: Run) -> None:

@@ -87,7 +87,9 @@ def simulate(
     expect(resume, (Trajectory, type(None)), "resume", "Pass what simulate returned.")
     options: dict[str, Any] = {"record": record or Record(), "agents": agents, "dtype": dtype, "strict": strict}
     if resume is not None and (checkpoint is not None or isinstance(algorithm, Anytime)):
-        raise ValueError("resume=... is for one algorithm without a checkpoint folder, which resumes by itself. Leave one of them out.")
+        raise ValueError(
+            "resume=... is for one algorithm without a checkpoint folder, which resumes by itself. Leave one of them out."
+        )
     if isinstance(algorithm, Anytime):
         return _in_phases(problem, algorithm, network, key, rounds, checkpoint, progress, quick, options)
     run = Run.of(problem, algorithm, network, key=key, rounds=rounds, **options)

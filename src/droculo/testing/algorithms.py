@@ -32,7 +32,14 @@ SEEDS, NUMBERS = 16, 1 << 24
 
 
 def check_algorithm(
-    problem: Problem, algorithm: Algorithm, network: Network, /, *, rounds: int | None = None, key: int = 0, seed: int = 0
+    problem: Problem,
+    algorithm: Algorithm,
+    network: Network,
+    /,
+    *,
+    rounds: int | None = None,
+    key: int = 0,
+    seed: int = 0,
 ) -> None:
     """Raise an AssertionError, in a full sentence, for the first rule that is broken.
 

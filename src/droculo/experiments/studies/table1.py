@@ -24,7 +24,7 @@ class Size:
     short_horizons: Sequence[int]  # for methods with more than one exchange a round
     thetas: Sequence[float]
     graphs: Sequence[str]
-    most_calls: float  # DROCULO as published, with its oracle, is not run beyond T^(2 theta) = this
+    most_calls: float  # the paper's oracle is not run beyond T^(2 theta) = this
     paper: bool  # True if it is run in every row, False if in the sweep of theta alone
 
 
@@ -55,7 +55,7 @@ class TableRow:
     exchanges: float
     loo_calls: float | None  # None: no linear oracle
     cells: Sequence[Cell]
-    paper: Sequence[Cell] = ()  # DROCULO as published in its place
+    paper: Sequence[Cell] = ()  # the same with the paper's oracle, if it is another
 
 
 @dataclass(frozen=True)
@@ -146,20 +146,20 @@ def _row(size: Size, functions: str, domain: str, case: str, model: str, problem
     known = TABLE_1[case, FEEDBACKS[model]().kind]
     assert isinstance(known, feedback.table.Row)
     found = _cells(size, problem, _droculo(model), size.horizons, **options)
-    paper = _cells(size, problem, _droculo(model, name="droculo-published"), _affordable(size, THETA), **options)
+    paper = _cells(size, problem, _droculo(model, oracle="paper"), _affordable(size, THETA), **options)
     return TableRow(
         functions, domain, "DROCULO", known.source, known.regret_exponent(THETA), THETA, 2 * THETA, found,
         paper if size.paper else (),
     )  # fmt: skip
 
 
-def _droculo(model: str = "full-information", theta: float = THETA, name: str = "droculo") -> Choice:
-    return Choice.of("algorithm", name, feedback=model, theta=theta)
+def _droculo(model: str = "full-information", theta: float = THETA, **options: Any) -> Choice:
+    return Choice.of("algorithm", "droculo", feedback=model, theta=theta, **options)
 
 
 def _of_theta(size: Size, theta: float) -> Setting:
     found = _cells(size, "top-b", _droculo(theta=theta), size.horizons)
-    paper = _cells(size, "top-b", _droculo(theta=theta, name="droculo-published"), _affordable(size, theta))
+    paper = _cells(size, "top-b", _droculo(theta=theta, oracle="paper"), _affordable(size, theta))
     return Setting(f"theta = {theta:g}", theta, found, paper)
 
 
@@ -171,7 +171,7 @@ def _of_network(size: Size, graph: str) -> Setting:
 
 
 def _affordable(size: Size, theta: float) -> list[int]:
-    """Horizons for the published algorithm, whose oracle's calls grow like T^(2 theta); five short ones if the usual ones are too long."""
+    """Horizons for the paper's oracle, whose calls grow like T^(2 theta); five short ones if the usual ones are too long."""
     short = [T for T in size.horizons if T ** (2 * theta) <= size.most_calls]
     if len(short) >= min(3, len(size.horizons)):
         return short

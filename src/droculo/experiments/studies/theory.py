@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from droculo.algorithms import Droculo, FixedStep, Scales
-from droculo.algorithms.schedules import answer_bound, schedule
+from droculo.algorithms import Droculo
+from droculo.algorithms.schedules import answer_bound
 from droculo.experiments.catalogue import FEEDBACKS
 from droculo.experiments.cell import Cell, Choice, build
 from droculo.feedback.table import TABLE_1, Row
@@ -64,8 +64,6 @@ CASES: dict[str, tuple[Sequence[str], Sequence[tuple[str, dict[str, Any]]]]] = {
     ),
     "concave": (_PLAYED, [("water-filling", {})]),
 }  # fmt: skip
-#: methods of Table 1, measured, with a prescribed step and an exponent not below the theorem's: case, problem, method
-ABOVE = (("A2", "top-b", Choice.of("algorithm", "dpobga")),)
 
 
 @dataclass(frozen=True)
@@ -105,23 +103,11 @@ class Check:
             "G": answer_bound(setting, agent.feedback, self.bound(self.cells[-1].horizon).schedule.delta),
         }
 
-    @cached_property
-    def scales(self) -> Scales:
-        """What the method multiplies the theorem's step and tolerance by."""
-        setting, _, agent = self.parts
-        T, model = self.cells[-1].horizon, FEEDBACKS[self.feedback]()
-        theorem = schedule(setting, model, horizon=T, theta=THETA)
-        steps = agent.steps
-        assert isinstance(steps, FixedStep)
-        return Scales(
-            step=float(steps.step_size) / theorem.step_size, tolerance=float(steps.tolerance) / theorem.tolerance
-        )
-
     def bound(self, horizon: int) -> Guarantee:
         """The theorem for this horizon."""
         setting, network, _ = self.parts
         model = FEEDBACKS[self.feedback]()
-        return guarantee(setting, model, horizon=horizon, theta=THETA, network=network, scales=self.scales)
+        return guarantee(setting, model, horizon=horizon, theta=THETA, network=network)
 
     def slope(self, low: int, high: int) -> float:
         """The growth exponent of the bound between two powers of two."""
@@ -142,11 +128,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Layout:
-    """Both parts of the study."""
+    """The study."""
 
     size: Size
     checks: Sequence[Check]  # DROCULO as published
-    above: Sequence[Check]  # the methods of `ABOVE`, with their own constants
 
 
 def layout(size: str = "quick") -> Layout:
@@ -160,17 +145,13 @@ def layout(size: str = "quick") -> Layout:
         for model in models
         for name, options in problems
     ]  # fmt: skip
-    above = [
-        _check(chosen, case, str(dict(method.options).get("feedback", "full-information")), name, method, {})
-        for case, name, method in ABOVE
-    ]
-    return Layout(chosen, checks, above)
+    return Layout(chosen, checks)
 
 
 def cells(size: str = "quick") -> list[Cell]:
     """All cells of the study."""
     made = layout(size)
-    return list(dict.fromkeys(cell for check in (*made.checks, *made.above) for cell in check.cells))
+    return list(dict.fromkeys(cell for check in made.checks for cell in check.cells))
 
 
 def _check(size: Size, case: str, model: str, name: str, method: Choice, options: dict[str, Any]) -> Check:
