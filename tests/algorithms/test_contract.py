@@ -1,12 +1,14 @@
 """Every algorithm plays by the rules: the ten of the paper, and the concave, A4 and two-point versions."""
 
+import dataclasses
+
 import equinox as eqx
 import numpy as np
 import pytest
 from tests.designs import PAIRS, PROBLEMS, RING, design, matchings, prescribed
 
 from droculo import Scales, feedback, networks, oracles
-from droculo.algorithms import SendXY, SendY, published
+from droculo.algorithms import Growing, SendXY, SendY, published
 from droculo.algorithms.contract import message_size
 from droculo.testing import check_algorithm
 
@@ -24,7 +26,7 @@ def test_a_schedule_for_a_known_horizon(case, model):
 
 
 def test_a_run_that_ends_within_a_block_and_within_a_slot():
-    agent = design("A2", "semi_bandit", horizon=None)
+    agent = dataclasses.replace(design("A2", "semi_bandit", horizon=None), timetable=Growing(0.6, 0.5))
     for rounds in (14, 15):
         last = agent.timetable.until(rounds).at(-1)
         assert (last.first, last.end, last.slot) == (12, 16, 2)

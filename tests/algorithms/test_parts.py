@@ -329,7 +329,7 @@ def test_parts_with_state_and_messages_run_and_cost_what_they_declare(schedule):
     spans = agent.timetable.until(T)
     ended = spans.at(spans.complete)
     last = int(ended.end[-1])
-    assert len(np.unique(spans.slot)) == (2 if schedule == "design" else 1)
+    assert (len(np.unique(spans.slot)) > 1) == (schedule == "design")
     np.testing.assert_array_equal(run.states.steps, np.full(N, 1.0 + len(ended.number)))
     np.testing.assert_array_equal(run.states.block, np.full(N, len(ended.number)))
     np.testing.assert_array_equal(run.states.exchange[0].shape, (N, DIM))

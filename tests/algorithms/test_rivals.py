@@ -47,7 +47,8 @@ def test_contract_of_those_with_the_step_that_adapts_itself(name):
     endless = make(unbounded.setting, adaptive=True)
     assert endless.horizon is None
     np.testing.assert_array_equal(
-        simulate(unbounded, endless, RING, key=3, rounds=agent.horizon).actions, simulate(problem, agent, RING, key=3).actions
+        simulate(unbounded, endless, RING, key=3, rounds=agent.horizon).actions,
+        simulate(problem, agent, RING, key=3).actions,
     )
     assert make(A2, horizon=36).timetable == Equal(1 if isinstance(agent, DOBGA) else 6, 1, 36)
 

@@ -25,8 +25,8 @@ GROWTHS = sorted(
 ROUNDS = (1, 2, 3, 7, 64, 65, 999, 4096, 30_001)
 
 
-def growing(theta, power=Fraction(0)):
-    return Growing(float(theta), float(power))
+def growing(theta, power=Fraction(0), first=1.0):
+    return Growing(float(theta), float(power), first)
 
 
 def whole_root(theta, rounds):
@@ -65,19 +65,25 @@ def test_t_rounds_have_t_to_the_theta_blocks(theta, rounds):
         assert (end - 1) ** p < b**q <= end**p, f"block {b} of theta = {theta} ends after {end} rounds"
 
 
+@pytest.mark.parametrize("first", [1.0, 3.0])
 @pytest.mark.parametrize(("theta", "power"), [growth for growth in GROWTHS if growth[1]])
 @pytest.mark.parametrize("rounds", ROUNDS)
-def test_slots_grow_as_well_and_blocks_have_whole_ones(theta, power, rounds):
-    """L = T^(power theta) after T rounds, as Theorems 4 and 6 have it for a horizon of T; about as many blocks as without slots."""
-    span, plain = growing(theta, power).until(rounds), growing(theta).until(rounds)
+def test_slots_grow_as_well_and_blocks_have_whole_ones(theta, power, rounds, first):
+    """L of the order of T^(power theta) after T rounds, as Theorems 4 and 6 have it for a horizon of T.
+
+    There are about as many blocks as without slots; fewer if the slots would be longer than these, but no block gets more
+    than `first` times as long.
+    """
+    span, plain = growing(theta, power, first).until(rounds), growing(theta).until(rounds)
     check_span(span, rounds)
     assert np.all((span.end - span.first) % span.slot == 0), "a block has whole slots"
-    assert np.all(np.abs(span.slot - (span.number + 1.0) ** float(power)) <= 0.5)
-    assert span.slot.max() == growing(theta, power).longest_slot(rounds)
+    assert np.all(np.abs(span.slot - first * (span.number + 1.0) ** float(power)) <= 0.5)
+    assert span.slot.max() == growing(theta, power, first).longest_slot(rounds)
     if rounds >= 64:
-        wanted = rounds ** float(power * theta)
-        assert abs(span.slot[-1] - wanted) <= 0.5 + 0.1 * wanted
-        assert len(span.number) == pytest.approx(len(plain.number), rel=0.1, abs=1)
+        blocks, wanted = len(plain.number), rounds ** float(power * theta)
+        fewest = blocks / first ** float(theta)
+        assert 0.9 * fewest - 1 <= len(span.number) <= 1.1 * blocks + 1
+        assert 0.9 * wanted - 0.5 <= span.slot[-1] <= 1.1 * first * wanted + 0.5
 
 
 def test_with_theta_one_agents_talk_in_every_round():
@@ -87,9 +93,10 @@ def test_with_theta_one_agents_talk_in_every_round():
     assert Growing(1.0).most_slots == 1 < Growing(0.99).most_slots
 
 
+@pytest.mark.parametrize("first", [1.0, 3.0])
 @pytest.mark.parametrize(("theta", "power"), GROWTHS)
-def test_a_shorter_run_is_the_beginning_of_a_longer_one(theta, power):
-    timetable = growing(theta, power)
+def test_a_shorter_run_is_the_beginning_of_a_longer_one(theta, power, first):
+    timetable = growing(theta, power, first if power else 1.0)
     whole = timetable.until(ROUNDS[-1])
     for rounds in (*ROUNDS[:-1], *range(1, 40)):
         part = timetable.until(rounds)
@@ -150,7 +157,14 @@ def test_a_run_may_end_within_a_block_and_within_a_slot():
 
 
 @pytest.mark.parametrize(
-    ("timetable", "rounds"), [(Equal(3, 4, 37), 37), (Equal(3, 4, 60), 30), (Growing(0.5, 0.5), 35), (Growing(0.6), 26)]
+    ("timetable", "rounds"),
+    [
+        (Equal(3, 4, 37), 37),
+        (Equal(3, 4, 60), 30),
+        (Growing(0.5, 0.5), 35),
+        (Growing(2 / 3, 0.5, 3.0), 26),
+        (Growing(0.6), 26),
+    ],
 )
 def test_slots_cover_the_rounds_of_their_block(timetable, rounds):
     """Every round is played in one slot; a slot that begins after the run, or after its block, is not played."""
@@ -177,7 +191,9 @@ def test_the_default_has_the_timetable_of_its_row(model, theta, power):
     setting, model = PROBLEMS["A2"].setting, getattr(feedback, model)()
     found = Droculo.design(setting, model, theta=theta)
     assert found.horizon is None
-    assert found.timetable == Growing(theta, power)
+    first = found.timetable.first
+    assert found.timetable == Growing(theta, power, first)
+    assert (first > 1) == (power > 0), "the first slots are longer only where a query has to be played"
     assert Droculo.design(setting, model, theta=theta, horizon=12).timetable == found.timetable
 
 

@@ -222,17 +222,17 @@ def test_phases_of_a_strict_run_name_the_round_of_the_run():
 
 def test_rounds_after_the_end_of_a_run_are_none_of_it():
     """The last slot of a run is played as a longer run would play it."""
-    late = posed(lambda agent, t, x: jnp.where(jnp.asarray(t) >= 64, -1.0, 1.0) * x.sum())
+    setting = posed(sinking).setting
     for agent in (
-        Droculo.prescribed(late.setting, feedback.bandit(), horizon=256, theta=0.8),
-        Droculo.design(late.setting, feedback.bandit(), theta=0.75),
+        Droculo.prescribed(setting, feedback.bandit(), horizon=256, theta=0.8),
+        Droculo.design(setting, feedback.bandit(), theta=0.75),
     ):
-        last = agent.timetable.until(64).at(-1)
-        assert last.slot > 1
-        assert (64 - last.first) % last.slot
-        assert simulate(late, agent, PAIR, key=0, rounds=64).warnings == ()
+        spans = agent.timetable.until(256)
+        end = next(int(first) + 1 for first, slot in zip(spans.first, spans.slot, strict=True) if first > 60 and slot > 1)
+        late = posed(lambda agent, t, x, end=end: jnp.where(jnp.asarray(t) >= end, -1.0, 1.0) * x.sum())
+        assert simulate(late, agent, PAIR, key=0, rounds=end).warnings == ()
         with pytest.warns(DeclarationWarning):
-            assert min(simulate(late, agent, PAIR, key=0, rounds=256).ledger.first["below_zero"]) >= 64
+            assert min(simulate(late, agent, PAIR, key=0, rounds=256).ledger.first["below_zero"]) >= end
 
 
 def test_what_is_no_breach():

@@ -165,10 +165,10 @@ def test_the_largest_theta_within_the_budgets_is_taken():
     [
         (
             {"loo_calls": 10},
-            r"LOO calls \(the bound on them\): the least is \d+, at theta = 0.0025, and the budget is 10",
+            r"LOO calls \(the bound on them\): the least is \d+, at theta = 0\.\d+, and the budget is 10",
         ),
         ({"queries": 100}, "queries: the least is 1000, .* and the budget is 100"),
-        ({"exchanges": 0.5}, "exchanges: the least is 1, at theta = 0.0025, and the budget is 0.5"),
+        ({"exchanges": 0.5}, r"exchanges: the least is 1, at theta = 0\.\d+, and the budget is 0.5"),
         ({"exchanges": -1}, "budget of exchanges must be positive; got -1"),
         ({"exchanges": "many"}, "the budget of exchanges"),
     ],
@@ -180,7 +180,7 @@ def test_why_there_is_no_plan(budgets, message):
 
 def test_budgets_that_contradict_one_another():
     with pytest.raises(
-        measure.NoPlanError, match=r"Each alone can be met, not all together: exchanges need theta from 0\.00167 to"
+        measure.NoPlanError, match=r"Each alone can be met, not all together: exchanges need theta from 0\.\d+ to"
     ):
         plan(PROBLEMS["A2"].setting, feedback.semi_bandit(), horizon=10_000, exchanges=3, queries=1000)
 

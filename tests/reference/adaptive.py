@@ -8,17 +8,17 @@ import numpy as np
 from tests.reference.algorithms import Log, one_point
 
 
-def growing(theta, power, T):
+def growing(theta, power, T, first_slot=1.0):
     """The first round, the end and the slots' rounds of every block that T rounds touch.
 
-    Block b ends in the first whole round at or after b^(1/theta), or where a whole number of its slots of b^power rounds ends
-    near it. `theta` is a fraction, so that nothing is rounded.
+    Block b ends in the first whole round at or after b^(1/theta), or where a whole number of its slots of `first_slot` b^power
+    rounds ends near it. `theta` is a fraction, so that nothing is rounded.
     """
     blocks, last = [], 0
     while last < T:
         b = len(blocks) + 1
         end = next(t for t in range(1, 10 * T + 10) if t**theta.numerator >= b**theta.denominator)
-        slot = round(b ** float(power))
+        slot = round(first_slot * b ** float(power))
         if power:
             end = last + slot * max(1, round((end - last) / slot))
         blocks.append((last, end, slot))

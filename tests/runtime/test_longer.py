@@ -42,8 +42,13 @@ def alone(folder, rounds, problem=A2, algorithm=AGENT):
     return run_process(problem, algorithm, ALONE, place, transport, key=1, rounds=rounds, folder=folder)
 
 
-#: within a slot of two rounds, at the end of a block, in the first slot of the next one, later in it, and nothing more
-PLACES = [17, 24, 25, 31, 31]
+SPANS = AGENT.timetable.until(60)
+#: a block with several slots of several rounds
+LATE = next(b for b in range(len(SPANS.number)) if SPANS.slots[b] > 1 and SPANS.slot[b] > 1)
+FIRST, END = int(SPANS.first[LATE]), int(SPANS.end[LATE])
+#: within a slot, at the end of a block, in the first slot of the next one, later in it, and nothing more
+PLACES = [FIRST + 1, END, END + 1, END + 3, END + 3]
+assert AGENT.timetable.blocks(LATE + 2).end[-1] > PLACES[-1]
 
 
 @pytest.mark.parametrize(
@@ -51,11 +56,6 @@ PLACES = [17, 24, 25, 31, 31]
     ids=["all", "some", "none"],
 )  # fmt: skip
 def test_processes_go_on_with_more_rounds(tmp_path, record, places):
-    spans = AGENT.timetable.until(places[-1])
-    assert spans.slot[4] == 2
-    assert spans.first[4] == 16
-    assert spans.end[4] == 24
-    assert spans.end[5] > places[-1]
     for rounds in places:
         found = parts(tmp_path / "again", rounds, record)
         assert [entry.block for entry in found[0].entries] == list(range(len(AGENT.timetable.until(rounds).number)))

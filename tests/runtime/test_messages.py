@@ -12,6 +12,7 @@ from tests.designs import PROBLEMS
 from droculo import networks, simulate
 from droculo.algorithms import DOBGA
 from droculo.algorithms.contract import OracleCalls, message_bytes, numbers
+from droculo.algorithms.rivals import DOBGAState
 from droculo.precision import double
 from droculo.runtime import MemoryTransport, assign_agents, gather, partition, run_process
 from droculo.runtime.messages import Bytes, Numbers, message_of
@@ -31,11 +32,11 @@ class Coarse(DOBGA):
         return numbers(self.domain.dim), jax.ShapeDtypeStruct((3,), np.uint8)
 
     def update(self, ports, state, total, keys):
-        coarse = jnp.round(255 * jnp.clip(state[:3], 0, 1)).astype(jnp.uint8)
-        mean, heard = ports.mix((state, coarse))
+        coarse = jnp.round(255 * jnp.clip(state.y[:3], 0, 1)).astype(jnp.uint8)
+        mean, heard = ports.mix((state.y, coarse))
         y = mean.at[:3].set((mean[:3] + heard / 255) / 2)
-        new = self.domain.project(y + self.step_size * self.linearization.beta * total)
-        return new, OracleCalls(projections=jnp.ones((), jnp.int32))
+        x = self.domain.project(y + self.steps.step_size * self.linearization.beta * total)
+        return DOBGAState(x, x, state.steps), OracleCalls(projections=jnp.ones((), jnp.int32))
 
     def credible(self, tree, index=0):
         return is_near(self.domain, tree[0])

@@ -32,8 +32,10 @@ def prescribed(problem, model, **scales):
     return Droculo.prescribed(problem.setting, model(), horizon=40, theta=0.5, scales=Scales(**scales))
 
 
-def adaptive(problem, model, **numbers):
-    return Droculo.design(problem.setting, model(), theta=0.5, steps=AdaptiveStep(problem.set, **numbers))
+def adaptive(problem, model, factor=1.0):
+    """With every number of the step rule multiplied."""
+    steps = jax.tree.map(lambda number: factor * number, AdaptiveStep(problem.set))
+    return Droculo.design(problem.setting, model(), theta=0.5, steps=steps)
 
 
 def play(problem, model, *, key=0, measured=False, rounds=40, designed=adaptive, **numbers):
@@ -51,11 +53,7 @@ def play(problem, model, *, key=0, measured=False, rounds=40, designed=adaptive,
 @pytest.mark.parametrize("model", [feedback.semi_bandit, feedback.bandit], ids=lambda model: model.__name__)
 def test_numbers_do_not_compile(model, designed):
     play(top_b(), model, measured=True, designed=designed)
-    changed = (
-        [{"step": 2.0}, {"tolerance": 0.1}, {"delta": 0.3}]
-        if designed is prescribed
-        else [{"scale": 2.0}, {"most": 1.0}]
-    )
+    changed = [{"step": 2.0}, {"tolerance": 0.1}, {"delta": 0.3}] if designed is prescribed else [{"factor": 0.9}]
     for numbers in changed:
         assert play(top_b(), model, designed=designed, **numbers) == [], numbers
     assert play(top_b(), model, key=7, measured=True, designed=designed) == []

@@ -34,7 +34,7 @@ def agent(model="semi_bandit", theta=0.5):
 AGENT = agent()
 SPANS = AGENT.timetable.until(T)
 #: a late block with several slots, of more than one round each
-LATE = max(b for b in range(len(SPANS.number)) if SPANS.complete[b] and SPANS.slots[b] > 1 and SPANS.slot[b] > 1)
+LATE = max(b for b in range(len(SPANS.number)) if SPANS.end[b] < T and SPANS.slots[b] > 1 and SPANS.slot[b] > 1)
 FIRST, SLOT, END = (int(each[LATE]) for each in (SPANS.first, SPANS.slot, SPANS.end))
 PLACES = {
     "after one round": 1,

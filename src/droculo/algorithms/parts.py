@@ -43,12 +43,14 @@ def adaptive_parts(
     domain = setting.set
     parts = _parts(setting, feedback, domain, **chosen)
     # An oracle that starts from x has a long way to a point far outside of K, and pays for every digit.
-    near = {"slack": 0.0, "exactness": 0.1} if parts["oracle"].starts_from_x0 else {}
+    how = {"slack": 0.0, "exactness": 0.1} if parts["oracle"].starts_from_x0 else {}
+    if feedback.kind.values == 1:  # agents sit apart because of noise, which their average does not have
+        how["caution"] = 0.0
     delta = 0.5 * float(domain.inner_radius) if feedback.order == 0 else 0.0
     return {
         **parts,
         "feedback": _prepared(feedback, domain, delta, power=float(row.delta), inward=True),
-        "steps": _part(steps, StepRule, "steps", "algorithms.FixedStep(0.1, 0.01)") or AdaptiveStep(domain, **near),
+        "steps": _part(steps, StepRule, "steps", "algorithms.FixedStep(0.1, 0.01)") or AdaptiveStep(domain, **how),
         "timetable": Growing(float(theta), float(row.slot), first=SLOT if row.slots else 1.0),
         "horizon": None if horizon is None else whole_horizon(horizon),
     }

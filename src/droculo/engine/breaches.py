@@ -100,7 +100,10 @@ class Listening:
     def ask(self, played: SlotPlay, order: int) -> Answers:
         played = self._really(played)
         answers = self._ports.ask(played, order)
-        answers = Answers(once(answers.asked), answers.earned)  # or XLA would ask again for what is looked at
+        earned = answers.earned
+        if played.earned is not None and earned is not None:  # what is not played earns nothing
+            earned = jnp.where(played.earned == NOT_PLAYED, jnp.zeros_like(earned), earned)
+        answers = Answers(once(answers.asked), earned)  # or XLA would ask again for what is looked at
         self.breaches |= Breaches.of(self._problem, order, played.rounds, answers.asked, self._end)
         if played.earned is not None and answers.earned is not None:
             self.breaches |= Breaches.of(self._problem, 0, played.earned, answers.earned, self._end)
