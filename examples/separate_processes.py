@@ -1,7 +1,7 @@
 """Four processes, each with a private target, agree on one decision (needs droculo[zenoh]).
 
 Each process is asked only for the value of a point, and exchanges messages with its two neighbours only, peer to peer.
-Nobody has to know how large values and gradients get, or how long it will take: an agent can be asked and told for ever.
+No process has to know how large values and gradients get, or how long it will take: an agent can be asked and told for ever.
 """
 
 import json

@@ -228,7 +228,9 @@ def test_rounds_after_the_end_of_a_run_are_none_of_it():
         Droculo.design(setting, feedback.bandit(), theta=0.75),
     ):
         spans = agent.timetable.until(256)
-        end = next(int(first) + 1 for first, slot in zip(spans.first, spans.slot, strict=True) if first > 60 and slot > 1)
+        end = next(
+            int(first) + 1 for first, slot in zip(spans.first, spans.slot, strict=True) if first > 60 and slot > 1
+        )
         late = posed(lambda agent, t, x, end=end: jnp.where(jnp.asarray(t) >= end, -1.0, 1.0) * x.sum())
         assert simulate(late, agent, PAIR, key=0, rounds=end).warnings == ()
         with pytest.warns(DeclarationWarning):

@@ -33,8 +33,8 @@ def prescribed(problem, model, **scales):
 
 
 def adaptive(problem, model, factor=1.0):
-    """With every number of the step rule multiplied."""
-    steps = jax.tree.map(lambda number: factor * number, AdaptiveStep(problem.set))
+    """With every constant of the step rule multiplied."""
+    steps = jax.tree.map(lambda leaf: factor * leaf if np.ndim(leaf) == 0 else leaf, AdaptiveStep(problem.set))
     return Droculo.design(problem.setting, model(), theta=0.5, steps=steps)
 
 

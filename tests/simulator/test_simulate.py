@@ -184,7 +184,8 @@ def test_data_and_seeds_do_not_recompile():
     size = program(stretch, quick=True)._cached._cache_size()
     other = problems.TopB.random(agents=N, dim=5, budget=2, seed=77)
     simulate(other, prescribed(scales=Scales(step=3.0, tolerance=0.7)), RING, key=5, record=ALL)
-    bold = agent(steps=jax.tree.map(lambda number: 0.9 * number, AdaptiveStep(PROBLEM.set)))
+    steps = jax.tree.map(lambda leaf: 0.9 * leaf if np.ndim(leaf) == 0 else leaf, AdaptiveStep(PROBLEM.set))
+    bold = agent(steps=steps)
     simulate(other, bold, RING, key=5, record=ALL)
     simulate(other, bold, RING, key=5, record=ALL, rounds=211)  # the same shape serves any number of rounds
     assert program(stretch, quick=True)._cached._cache_size() == size

@@ -244,7 +244,11 @@ class Bounds(eqx.Module):
         return bound
 
 
-_NAMES = {"gradient": "length of gradients", "value": "size of values", "lipschitz": "Lipschitz constant of the functions"}
+_NAMES = {
+    "gradient": "length of gradients",
+    "value": "size of values",
+    "lipschitz": "Lipschitz constant of the functions",
+}
 
 
 def _or_infinite(bound: float | None) -> Vector:

@@ -135,7 +135,9 @@ class CompiledBlock:
         self.quick = quick  # how many blocks, from the first, are compiled quickly
 
     def __call__(self, shape: Shape, states: Any, span: Span) -> tuple[Any, OracleCalls, Breaches, Kept | None]:
-        return _compiled(self.small, shape, self.quickly(span))(self.large, self.moving, states, Span(*map(np.asarray, span)))
+        return _compiled(self.small, shape, self.quickly(span))(
+            self.large, self.moving, states, Span(*map(np.asarray, span))
+        )
 
     def quickly(self, span: Span) -> bool:
         """True if this block (or the first of these) is compiled quickly."""
