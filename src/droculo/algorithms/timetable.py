@@ -126,7 +126,8 @@ class Equal(Timetable):
 
 
 class Growing(Timetable):
-    """Block b = 1, 2, ... ends near round ceil(b^(1/theta)): T^theta blocks in the first T rounds, for every T.
+    """Block b = 1, 2, ... ends near round ceil(b^(1/theta)): T^theta blocks in the first T rounds, for every T; fewer, of the
+    same order, where a slot does not fit into such a block.
 
     Its slots have `first` b^power rounds, of the order of T^(power theta) when T rounds have been played; a block has whole
     slots.
