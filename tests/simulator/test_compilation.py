@@ -64,9 +64,9 @@ def test_numbers_do_not_compile(model, designed):
 
 
 def test_rounds_do_not_compile_where_there_is_no_horizon():
-    play(top_b(), feedback.semi_bandit)
-    assert play(top_b(), feedback.semi_bandit, rounds=7) == []
-    assert play(top_b(), feedback.semi_bandit, rounds=1234) == []
+    play(top_b(), feedback.full_information)
+    assert play(top_b(), feedback.full_information, rounds=7) == []
+    assert play(top_b(), feedback.full_information, rounds=1234) == []
 
 
 def test_shapes_do_compile():

@@ -26,7 +26,7 @@ AT_ONCE_ELSEWHERE = 1 << 28
 #: Where no horizon is known, a piece has room for so many rounds, if memory allows,
 ROOM = 4096
 #: and a slot, if slots grow, for so many.
-LONG_SLOT = 16
+LONG_SLOT = 32
 
 
 class Played(NamedTuple):
@@ -35,6 +35,7 @@ class Played(NamedTuple):
     rounds: int
     record: Record
     agents: int  # that are played here
+    room: int = ROOM  # rounds that a piece has room for where no horizon is known, if memory allows
 
 
 class Piece(NamedTuple):
@@ -80,7 +81,7 @@ def room_for(algorithm: Algorithm, run: Played) -> int:
     if algorithm.timetable.last is not None:
         return run.rounds
     numbers = run.agents * algorithm.domain.dim / max(1, run.record.every)
-    return min(ROOM, 1 << max(0, math.floor(math.log2(_at_once() / numbers))))
+    return min(run.room, 1 << max(0, math.floor(math.log2(_at_once() / numbers))))
 
 
 def shape_of(algorithm: Algorithm, run: Played, plan: list[Piece]) -> list[Shape]:

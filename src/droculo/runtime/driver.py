@@ -52,6 +52,9 @@ from droculo.runtime.journal import Entry, Journal, Layout, begun_with
 from droculo.runtime.partitions import Partition, identity_of
 from droculo.runtime.transports.base import Meter, Transport
 
+#: where no horizon is known, a block has room for so many recorded rounds; longer ones for the next power of two
+ROOM_OF_A_BLOCK = 256
+
 
 @dataclass(frozen=True)
 class ProcessRun:
@@ -99,7 +102,7 @@ def run_process(
         journal = _journal_of(run, partition, None if folder is None else Path(folder))
         exchange = NeighbourExchange(partition, transport, journal)
         block = CompiledBlock(world, CompiledLinks.of(exchange), run.keys[0], run.quick_blocks(quick))
-        played = Played(run.rounds, run.record, len(partition.agents))
+        played = Played(run.rounds, run.record, len(partition.agents), room=ROOM_OF_A_BLOCK)
         states, plan = begin(world), one_by_one(pieces(algorithm, played))
         shapes = shape_of(algorithm, played, plan)
         with exchange.dry_run():  # compile before the neighbours are met, so that none of them waits for the compiler
