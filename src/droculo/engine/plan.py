@@ -35,7 +35,7 @@ class Played(NamedTuple):
     rounds: int
     record: Record
     agents: int  # that are played here
-    room: int = ROOM  # rounds that a piece has room for where no horizon is known, if memory allows
+    room: int | None = None  # rounds that a piece has room for where no horizon is known, if not `ROOM`
 
 
 class Piece(NamedTuple):
@@ -81,7 +81,7 @@ def room_for(algorithm: Algorithm, run: Played) -> int:
     if algorithm.timetable.last is not None:
         return run.rounds
     numbers = run.agents * algorithm.domain.dim / max(1, run.record.every)
-    return min(run.room, 1 << max(0, math.floor(math.log2(_at_once() / numbers))))
+    return min(run.room or ROOM, 1 << max(0, math.floor(math.log2(_at_once() / numbers))))
 
 
 def shape_of(algorithm: Algorithm, run: Played, plan: list[Piece]) -> list[Shape]:

@@ -112,7 +112,7 @@ def study(name: str, **options: Any) -> Spec:
     """The spec of one of our studies: `table1`, `compare` or `crossover`.
 
     >>> len(study("compare", problem="cut", horizon=64).left_out)
-    3
+    4
     """
     lines = [f"{key} = {json.dumps(value)}" for key, value in {"study": name, **options}.items()]
     return parse("\n".join(lines) + "\n", name="the spec")

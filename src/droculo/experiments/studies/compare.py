@@ -19,7 +19,7 @@ def cells(
     """One cell for each method, in each of the variants that the catalogue lists.
 
     >>> [cell.label for cell in cells(horizon=64)][-3:]
-    ['dobga', 'dpobga', 'dec-bftrl']
+    ['dpobga', 'dpobga, adaptive = True', 'dec-bftrl']
     """
     for name, kind, known in ((problem, "problem", PLANTED), (network, "network", GRAPHS)):
         if name not in known:
