@@ -18,6 +18,7 @@ INNER = round(T**0.5)
 METHODS = {
     "DROCULO, theta = 1/2", "DROCULO, theta = 1", "DROCULO as published, theta = 1/2", "DROCULO, semi-bandit, theta = 1/2",
     "DROCULO, bandit, theta = 1/2", "DPOBGA", "DOBGA", "Mono-DMFW", f"DMFW, inner = {INNER}", "Dec-BFTRL",
+    "DPOBGA, adaptive = True", "DOBGA, adaptive = True",
 }  # fmt: skip
 
 
@@ -57,8 +58,8 @@ def test_every_algorithm_of_the_catalogue_is_compared():
         ("top-b", set()),
         ("coverage", set()),
         ("weak", set()),
-        ("cut", {"DPOBGA", "Mono-DMFW", f"DMFW, inner = {INNER}"}),
-        ("water-filling", {"DPOBGA", "Mono-DMFW", f"DMFW, inner = {INNER}"}),
+        ("cut", {"DPOBGA", "DPOBGA, adaptive = True", "Mono-DMFW", f"DMFW, inner = {INNER}"}),
+        ("water-filling", {"DPOBGA", "DPOBGA, adaptive = True", "Mono-DMFW", f"DMFW, inner = {INNER}"}),
     ],
 )
 def test_a_method_that_does_not_apply_is_named_with_the_reason(problem, left_out):
