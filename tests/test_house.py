@@ -234,7 +234,9 @@ SHOWN = {
     "own_problem.py": lambda out: min(last_line(out)[1:3]) > last_line(out)[-1],  # the last channel reaches fewest
     # The nearest point is x = target / (1 + m / axes^2), with the multiplier m that puts x on the border.
     "own_set.py": lambda out: np.allclose(last_line(out)[-3:], [0.635, 1.301, 0.208], atol=0.03),
-    "power_feeder.py": lambda out: column(out, FEEDER, 3)[0] == 33 > column(out, FEEDER, 3)[1] and column(out, FEEDER, -1) == [0, 0],
+    "power_feeder.py": lambda out: (
+        column(out, FEEDER, 3)[0] == 33 > column(out, FEEDER, 3)[1] and column(out, FEEDER, -1) == [0, 0]
+    ),
     "quickstart.py": lambda out: (
         min(column(out, KINDS, 1)) > 70 and max(column(out, KINDS, 3)) < 0
     ),  # % of the best; regret
