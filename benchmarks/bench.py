@@ -20,6 +20,8 @@ from typing import Any
 
 import jax
 
+from droculo.engine.results_version import RESULTS_VERSION
+
 PARTS = ("oracles", "pareto", "exchange", "efficiency", "speed", "lp", "start", "processes")
 SECTIONS = (*PARTS, "accelerator")
 
@@ -67,6 +69,7 @@ def save(name: str, part: Any, out: Path) -> None:
         "command": part.command,
         "text": part.text,
         "targets": [{"line": target.line, "met": target.met} for target in part.targets],
+        "results": RESULTS_VERSION,
         "with": f"droculo {version('droculo')}, JAX {jax.__version__}, Python {platform.python_version()}",
     }
     (folder / f"{name}.json").write_text(json.dumps(section, indent=1) + "\n")
@@ -85,7 +88,10 @@ def write_page(out: Path) -> None:
             continue
         section = json.loads(path.read_text())
         lines = "\n".join(target["line"] for target in section["targets"])
-        parts += [f"## {section['title']}", f"`{section['command']}` ({section['with']})", section["text"]]
+        parts += [f"## {section['title']}", f"`{section['command']}` ({section['with']})"]
+        if section.get("results") != RESULTS_VERSION:
+            parts.append("*Measured before the algorithms' results last changed: to be measured again.*")
+        parts.append(section["text"])
         if lines:
             parts.append(f"<details><summary>Targets: {_count(section)}</summary>\n\n```\n{lines}\n```\n\n</details>")
     (out / "performance.md").write_text("\n\n".join(parts) + "\n")

@@ -104,11 +104,12 @@ def signal(model: str) -> feedback.Feedback:
 def scanned(problem: problems.Problem, model: str, theta: float) -> float:
     """The middle of the ladder: the multiple of the theorem's step that a scan found for this kind of problem."""
     values, spread = signal(model).kind.values, 9.0 ** (1 - theta)
-    if not problem.linearization.up_concave:
+    case = problem.linearization.case
+    if case == "concave":
         return {0: 1.5, 2: 10.0, 1: 100 * spread / 3}[values]
     if values == 1:
         return 300.0
-    return {0: 10.0, 2: 30.0}[values] * (1.0 if problem.linearization.bends else spread)
+    return {0: 10.0, 2: 30.0}[values] * (1.0 if case == "A4" else spread)
 
 
 def read(problem: problems.Problem, agent: Droculo, horizon: int) -> tuple[float, float]:

@@ -192,7 +192,7 @@ MODULES = sorted(
 def test_every_module_can_be_imported():
     for name in MODULES:
         if name != "droculo.__main__":
-            importlib.import_module(name)
+            assert importlib.import_module(name).__name__ == name
 
 
 def with_examples():

@@ -241,7 +241,7 @@ def test_what_is_no_breach():
     """Values in whole numbers; a class of the user's that may lie below zero; noise that only the user knows; single precision."""
     steps = posed(lambda agent, t, x: jnp.where(x.sum() > 0.5, 2, 1))
     simulate(steps, designed(steps, "zeroth_order", 16), PAIR, key=0)
-    own = linearizations.Custom(0.5, 0.5, up_concave=True, trivial=True, zeroth_order=True)
+    own = linearizations.Custom(0.5, 0.5, trivial=True, zeroth_order=True)
     below = posed(lambda agent, t, x: x.sum() - 1, linearization=own)
     assert simulate(below, designed(below, "two_point", 16), PAIR, key=0).warnings == ()
 

@@ -1,5 +1,6 @@
 """Every algorithm in one small run, for processes to play and for the simulator to compare with."""
 
+import numpy as np
 from tests.designs import PROBLEMS, RING, N, T, design, matchings, prescribed
 
 from droculo import Scales, networks, oracles
@@ -39,3 +40,13 @@ def endpoints(number, scheme="tcp", host="127.0.0.1"):
     """Free ports of this machine."""
     free = Deployment.loopback(number).endpoints
     return {me: at.replace("tcp/127.0.0.1", f"{scheme}/{host}") for me, at in free.items()}
+
+
+def check_equals(together, run):
+    """A gathered run without faults is the simulated one."""
+    np.testing.assert_allclose(together.trajectory.actions, run.actions, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(together.trajectory.decisions, run.decisions, rtol=0, atol=1e-12)
+    for name, cost in run.ledger.counts.items():
+        assert np.array_equal(together.trajectory.ledger.counts[name], cost), name
+    faults = together.faults
+    assert (faults.failed_links, faults.disagreements, int(faults.missed_rounds.sum())) == (0, 0, 0)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests.designs import PROBLEMS, design
+from tests.runtime.cases import check_equals
 
 from droculo import Scales, feedback, networks, oracles, simulate
 from droculo.algorithms import DMFW, DOBGA
@@ -124,12 +125,7 @@ def test_agents_without_a_horizon_play_on_and_on(model):
         rounds = stops[-1] if stop == "asked" else stop
         run = simulate(A2, algorithm, PAIR, key=3, rounds=rounds)
         together = gather(algorithm, [parts[stop, me] for me in range(2)], rounds=rounds)
-        np.testing.assert_allclose(together.trajectory.actions, run.actions, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(together.trajectory.decisions, run.decisions, rtol=0, atol=1e-12)
-        for name, cost in run.ledger.counts.items():
-            assert np.array_equal(together.trajectory.ledger.counts[name], cost), name
-        faults = together.faults
-        assert (faults.failed_links, faults.disagreements, faults.missed_rounds.tolist()) == (0, 0, [0, 0])
+        check_equals(together, run)
 
 
 class NoNeighbours(Transport):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests.designs import PROBLEMS, design
+from tests.runtime.cases import check_equals
 
 from droculo import Record, networks, oracles, problems, simulate
 from droculo.algorithms import DOBGA
@@ -61,12 +62,7 @@ def test_processes_go_on_with_more_rounds(tmp_path, record, places):
         assert [entry.block for entry in found[0].entries] == list(range(len(AGENT.timetable.until(rounds).number)))
         together = gather(AGENT, found, rounds=rounds, record=record)
         run = simulate(A2, AGENT, PAIR, key=1, rounds=rounds, record=record)
-        np.testing.assert_allclose(together.trajectory.actions, run.actions, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(together.trajectory.decisions, run.decisions, rtol=0, atol=1e-12)
-        for name, cost in run.ledger.counts.items():
-            assert np.array_equal(together.trajectory.ledger.counts[name], cost), name
-        faults = together.faults
-        assert (faults.failed_links, faults.disagreements, faults.missed_rounds.tolist()) == (0, 0, [0, 0])
+        check_equals(together, run)
     whole = parts(tmp_path / "whole", places[-1], record)
     for one, other in zip(whole, found, strict=True):
         assert one.layout.join(one.entries) == other.layout.join(other.entries)

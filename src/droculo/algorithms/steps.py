@@ -118,7 +118,8 @@ class AdaptiveStep(StepRule):
     which remembers how strongly a signal pushes against the boundary. V and h travel with y, two numbers more. The
     tolerance of the projection shrinks like the square of a step, R^2/b.
 
-    Signals are taken within the affine hull of K. Multiplying all functions by a number, or adding one, changes nothing.
+    Where rho is 0, y is that of Lemma 1. Signals are taken within the affine hull of K. Multiplying all functions by a number
+    changes nothing; where gradients are asked for, adding one does not either.
     """
 
     radius: Vector

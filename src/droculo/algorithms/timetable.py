@@ -156,7 +156,7 @@ class Growing(Timetable):
         return Span(b - 1, first, end, slot, slots, slots, np.ones_like(b, bool))
 
     def count(self, rounds: int) -> int:
-        # Whole slots move the end of a block by less than two slots.
+        # With whole slots a block ends less than a slot before its round, or later.
         ahead = 0 if not self.power else 2 * self.first * max(1.0, rounds ** (self.power * self.theta))
         return math.ceil((rounds + ahead) ** self.theta) + 2
 

@@ -14,8 +14,6 @@ from droculo.algorithms import Algorithm
 
 #: agents times rounds times coordinates up to which a run counts as short
 SHORT = 1_000_000
-#: at most so many blocks of a run that may go on are compiled quickly
-MOST_QUICK = 1 << 20
 #: agents times exchanges times coordinates squared (about the work of the oracle) up to which a run counts as short
 FEW = 500_000
 #: a third of the compile time or half of it, for rounds that take twice as long and oracles that take five times as long
@@ -40,8 +38,7 @@ def quick_blocks(algorithm: Algorithm, agents: int) -> float:
     rounds = SHORT // (agents * dim)
     exchanges = FEW // (agents * dim**2 * algorithm.exchanges)
     if timetable.last is None:
-        short = min(exchanges, len(timetable.until(max(1, rounds)).number))
-        return min(short, MOST_QUICK)
+        return min(exchanges, timetable.count(rounds))
     return math.inf if timetable.last <= rounds and len(timetable.until(timetable.last).number) <= exchanges else 0
 
 

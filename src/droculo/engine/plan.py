@@ -21,8 +21,6 @@ PIECES = 20
 AT_ONCE = 1 << 22
 #: and below this many on an accelerator, where one slot after the other takes twice as long (10^5 agents, d = 32).
 AT_ONCE_ELSEWHERE = 1 << 28
-
-
 #: Where no horizon is known, a piece has room for so many rounds, if memory allows,
 ROOM = 4096
 #: and a slot, if slots grow, for so many.
@@ -88,21 +86,19 @@ def shape_of(algorithm: Algorithm, run: Played, plan: list[Piece]) -> list[Shape
     """The shapes of the pieces of a run. They are all the same, unless blocks (or slots) get so long that more room is needed."""
     timetable, record = algorithm.timetable, run.record
     every, chunk = max(1, record.every), timetable.side_by_side
-    if timetable.last is None:
-        rows, blocks = (
-            [max(room_for(algorithm, run), _power(piece.longest)) for piece in plan],
-            room_for(algorithm, run),
-        )
+    if timetable.last is None:  # nothing depends on how long the run is, only on how far it has come
+        blocks = room_for(algorithm, run)
+        rows = [max(blocks, _power(piece.longest)) for piece in plan]
         most = [max(LONG_SLOT if timetable.slots_grow else 1, _power(int(piece.spans.slot.max()))) for piece in plan]
     else:
         longest = max(int(piece.spans.end[-1]) - piece.start for piece in plan)
         rows, blocks = [longest] * len(plan), max(piece.blocks for piece in plan)
         most = [timetable.longest_slot(run.rounds)] * len(plan)
         chunk = min(chunk, int(timetable.until(run.rounds).slots.max()))
-    chunk = max(1, min(chunk, _at_once() // (run.agents * max(most) * algorithm.domain.dim)))
+    chunks = [max(1, min(chunk, _at_once() // (run.agents * slot * algorithm.domain.dim))) for slot in most]
     cut = timetable.last is None or not bool(timetable.until(run.rounds).complete.all())
     room = [-(-each // every) + 1 if record.every else 0 for each in rows]
-    return [Shape(blocks, each, chunk, slot, cut, record) for each, slot in zip(room, most, strict=True)]
+    return [Shape(blocks, *each, cut, record) for each in zip(room, chunks, most, strict=True)]
 
 
 def _at_once() -> int:

@@ -68,14 +68,10 @@ class Linearization(eqx.Module):
     trivial: ClassVar[bool] = False
     #: True if a ball around every query point of a shrunk set lies in the set, as value feedback needs
     zeroth_order: ClassVar[bool] = True
-    #: True if the functions may be convex somewhere, but are concave along non-negative directions
-    up_concave: ClassVar[bool] = False
     #: True if the functions are nowhere below zero
     non_negative: ClassVar[bool] = False
     #: True if the functions do not fall in any coordinate
     monotone: ClassVar[bool] = False
-    #: True if h is not affine, so that even a linear function is played along a curve
-    bends: ClassVar[bool] = False
 
     def for_set(self, domain: Set) -> Self:
         """This linearization with its anchors taken in `domain`, the set that the algorithm runs on."""
@@ -163,8 +159,7 @@ class Custom(Linearization):
     """A user-defined (alpha, beta, action, query), in one line.
 
     `trivial=True` says that the query point is the action; `zeroth_order=True` that value feedback may be used
-    (every query point of a shrunk set keeps its ball in K); `up_concave=True` that functions are concave upwards, where
-    longer steps pay.
+    (every query point of a shrunk set keeps its ball in K).
     """
 
     alpha: Vector
@@ -173,7 +168,6 @@ class Custom(Linearization):
     query_map: Callable[[Array, Array], Array] = eqx.field(static=True)
     trivial: bool = eqx.field(static=True)  # type: ignore[misc]
     zeroth_order: bool = eqx.field(static=True)  # type: ignore[misc]
-    up_concave: bool = eqx.field(static=True)  # type: ignore[misc]
 
     def __init__(
         self,
@@ -184,13 +178,12 @@ class Custom(Linearization):
         query: Callable[[Array, Array], Array] = lambda x, z: x,
         trivial: bool = False,
         zeroth_order: bool = False,
-        up_concave: bool = False,
     ):
         if not (0 < alpha <= 1 and 0 < beta < np.inf):
             raise ValueError(f"a linearization needs 0 < alpha <= 1 and beta > 0; got alpha={alpha}, beta={beta}.")
         self.alpha, self.beta = np.asarray(alpha, np.float64), np.asarray(beta, np.float64)
         self.action_map, self.query_map = action, query
-        self.trivial, self.zeroth_order, self.up_concave = trivial, zeroth_order, up_concave
+        self.trivial, self.zeroth_order = trivial, zeroth_order
 
     def action(self, x: Array) -> Array:
         return self.action_map(x)

@@ -49,7 +49,6 @@ class MonotoneGeneral(_AtTheAction):
     alpha: Vector
     beta: Vector
     case: ClassVar[str] = "A1"
-    up_concave: ClassVar[bool] = True
     non_negative: ClassVar[bool] = True
     monotone: ClassVar[bool] = True
 
@@ -74,7 +73,6 @@ class MonotoneOrigin(Linearization):
     beta: Vector
     least_element: Vector | None
     case: ClassVar[str] = "A2"
-    up_concave: ClassVar[bool] = True
     non_negative: ClassVar[bool] = True
     monotone: ClassVar[bool] = True
 
@@ -126,7 +124,6 @@ class NonMonotoneGeneral(Linearization):
     beta: Vector
     anchor: Vector | None
     case: ClassVar[str] = "A3"
-    up_concave: ClassVar[bool] = True
     non_negative: ClassVar[bool] = True
 
     def __init__(self) -> None:
@@ -181,9 +178,7 @@ class NonMonotoneDownClosed(Linearization):
     alpha: Vector
     beta: Vector
     case: ClassVar[str] = "A4"
-    up_concave: ClassVar[bool] = True
     non_negative: ClassVar[bool] = True
-    bends: ClassVar[bool] = True
     zeroth_order: ClassVar[bool] = False
 
     def __init__(self) -> None:
