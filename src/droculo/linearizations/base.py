@@ -230,9 +230,10 @@ class Bounds(eqx.Module):
         """One of them, or an error if it is not known."""
         bound = float(getattr(self, name))
         if not math.isfinite(bound):
+            option = "value_bound" if name == "value" else "gradient_bound"
             raise ValueError(
-                f"this needs a bound on the {_NAMES[name]}, and the problem declares none: declare {name}=... in its Bounds, or "
-                f"use Droculo.design, which needs no bounds."
+                f"this needs a bound on the {_NAMES[name]}, and the problem declares none: declare {name}=... in its Bounds "
+                f"({option}=... of problems.from_function), or use Droculo.design, which needs none."
             )
         return bound
 
