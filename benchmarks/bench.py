@@ -22,7 +22,7 @@ import jax
 
 from droculo.engine.results_version import RESULTS_VERSION
 
-PARTS = ("oracles", "pareto", "exchange", "efficiency", "speed", "lp", "start", "processes")
+PARTS = ("oracles", "pareto", "exchange", "efficiency", "horizon", "moving", "speed", "lp", "start", "processes")
 SECTIONS = (*PARTS, "accelerator")
 
 
@@ -44,6 +44,14 @@ def run(name: str, quick: bool, out: Path | None) -> Any:
         import efficiency
 
         return efficiency.measure(quick)
+    if name == "horizon":
+        import horizon
+
+        return horizon.measure(quick)
+    if name == "moving":
+        from moving import measure_moving
+
+        return measure_moving(quick)
     if name == "speed":
         from speed import measure_speed
 

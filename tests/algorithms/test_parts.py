@@ -11,7 +11,7 @@ from droculo import Droculo, Record, feedback, networks, oracles, problems, simu
 from droculo.algorithms import AdaptiveStep, EvenDraws, Exchange, FixedStep, IndependentDraws, SendXY, SendY, StepRule
 from droculo.algorithms.contract import message_bytes, numbers
 from droculo.algorithms.exchange import Mixed
-from droculo.algorithms.steps import Move
+from droculo.algorithms.steps import Here, Move
 from droculo.feedback import Feedback, Gradient, OnePoint, TwoPoint
 from droculo.sets import Box
 from droculo.testing import check_draws, check_exchange, check_steps
@@ -182,6 +182,8 @@ def test_broken_step_rules_are_noticed(steps, message):
         (lambda: AdaptiveStep(BOX, settle=np.inf), "settle of an adaptive step is a finite number"),
         (lambda: AdaptiveStep(BOX, caution=np.nan), "caution of an adaptive step is a finite number"),
         (lambda: AdaptiveStep(BOX, slack=[1.0, 2.0]), "slack of an adaptive step is a finite number"),
+        (lambda: AdaptiveStep(BOX, least=1.0), "least of an adaptive step is a finite number, not positive; got 1.0"),
+        (lambda: AdaptiveStep(BOX, least=-np.inf), "least of an adaptive step is a finite number"),
     ],
 )
 def test_numbers_that_make_no_step_rule(make, message):
@@ -200,9 +202,28 @@ def test_moves_that_are_shorter_than_the_tolerance_add_up(oracle):
 
 
 def test_an_adaptive_step_believes_only_what_another_one_can_say():
-    steps = AdaptiveStep(BOX, most=2.0)
-    told = [(0.0, 0.0), (1e300, -2.0), (-1e-9, 0.0), (1.0, 2.1), (1.0, -2.1)]
+    steps = AdaptiveStep(BOX, least=-1.0, most=2.0)
+    told = [(0.0, 0.0), (1e300, -1.0), (-1e-9, 0.0), (1.0, 2.1), (1.0, -1.1)]
     assert [bool(steps.credible(tuple(map(jnp.asarray, each)))) for each in told] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize("agree", [True, False])
+def test_what_pushes_against_the_boundary_does_not_hide_an_agreement(agree):
+    """An agent at a facet of the box whose signal is nearly normal to it, and whose last move went along the facet: h rises
+    by what the part along the facet says, not by the small cosine of the whole signal, unless neighbours sit elsewhere."""
+    steps, R = AdaptiveStep(BOX, caution=0.0), float(BOX.radius)
+    d = BOX.dim
+    normal, along = np.eye(d)[0], np.eye(d)[1]
+    x, before = np.full(d, 0.5), np.full(d, 0.5)
+    x[0], before[0], before[1] = 1.0, 1.0, 0.3
+    y, far = x + R * normal, 0.0 if agree else 5.0
+    mixed = y + far * along
+    state = steps.init(jnp.asarray(before))._replace(x=jnp.asarray(before), mixed=jnp.asarray(before + R * normal))
+    here = Here(jnp.asarray(x), jnp.asarray(y), jnp.asarray(mixed))
+    _, after = steps.step(jnp.asarray(10 * normal + along), here, (jnp.zeros(()), jnp.zeros(())), state)
+    gone = np.linalg.norm(mixed - before)
+    free = along + 10 * normal * min(1.0, far / gone)
+    assert float(after.boldness) == pytest.approx(2.0 * free[1] / np.linalg.norm(free))
 
 
 NETWORKS = {

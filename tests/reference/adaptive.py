@@ -27,8 +27,8 @@ def growing(theta, power, T, first_slot=1.0):
 
 
 class Step:
-    """R e^h / sqrt(V): V adds up the squares of all signals; h rises where the signal agrees with the last moves of the agent
-    and its neighbourhood, and falls where neighbours sit elsewhere. Both are averaged over the neighbourhood first."""
+    """R e^h / sqrt(V): V adds up the squares of all signals; h rises where what the boundary does not hold back of the signal
+    agrees with where the agent and its neighbourhood have moved of late, and falls where neighbours sit elsewhere. Both are averaged over the neighbourhood first."""
 
     def __init__(self, c, R, flat, numbers):
         self.V, self.h, self.b = 0.0, 0.0, 0
@@ -41,19 +41,24 @@ class Step:
         self.b += 1
         o = self.flat(o)
         self.V = V + o @ o
-        agreement = (self.cosine(o, x - self.x) + self.cosine(o, mixed - self.mixed)) / 2
-        gone, apart = np.linalg.norm(mixed - self.start), 0.0
-        if gone > 1e-9 * R:
-            apart = min(np.linalg.norm(mixed - own) / gone, 2.0)
-        h = h + n["rise"] * min(1, n["settle"] / self.b) * (agreement - n["caution"] * apart)
-        self.h = min(max(h, -n["most"]), n["most"])
-        self.x, self.mixed = x, mixed
+        gone = max(np.linalg.norm(mixed - self.start), 1e-6 * R)
+        apart = min(np.linalg.norm(mixed - own) / gone, 2.0)
+        free = o.copy()
+        beyond, far = own - x, np.linalg.norm(own - x)
+        if n["slack"] > 0 and apart < 1 and min(far, np.linalg.norm(x - self.x)) > 1e-6 * R:
+            # Without what pushes against the boundary, as far as agents agree.
+            free -= (1 - apart) * max(0.0, o @ beyond / far) * beyond / far
+        agreement = (self.cosine(free, x - self.x) + self.cosine(free, mixed - self.mixed)) / 2
+        late = min(1, n["settle"] / self.b)
+        h = h + n["rise"] * late * (agreement - n["caution"] * apart)
+        self.h = min(max(h, n["least"]), n["most"])
+        self.x, self.mixed = self.x + late * (x - self.x), self.mixed + late * (mixed - self.mixed)
         by = R * np.exp(self.h) * o / np.sqrt(self.V) if self.V > 0 else 0 * o
         return by, n["exactness"] * R**2 / self.b
 
     def cosine(self, o, last):
         lengths = np.linalg.norm(o) * np.linalg.norm(last)
-        return o @ last / lengths if lengths > 0 and np.linalg.norm(last) > 1e-9 * self.R else 0.0
+        return o @ last / lengths if lengths > 0 and np.linalg.norm(last) > 1e-6 * self.R else 0.0
 
     def keep(self, target, x, y):
         """What lies outside K is kept, up to a share of R; where that share is zero, the oracle's own y."""

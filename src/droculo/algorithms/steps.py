@@ -14,7 +14,7 @@ from droculo.sets import Set
 from droculo.sets.geometry import Subspace, Vector
 
 #: a move shorter than this share of the radius is none
-NO_MOVE = 1e-12
+NO_MOVE = 1e-6
 #: disagreement counts as at most so many times the distance from the start
 MOST_APART = 2.0
 
@@ -98,8 +98,8 @@ class Habits(NamedTuple):
     energy: Array  # V: the sum of squared signals, averaged over the network
     boldness: Array  # h: the logarithm of what the step is multiplied by, averaged over the network
     start: Array  # where it began
-    x: Array  # its decision in the block before
-    mixed: Array  # y after the exchange of the block before
+    x: Array  # its decisions so far, on average over the last of them
+    mixed: Array  # the same of y after the exchange
     block: Array  # how many blocks it has seen
 
 
@@ -108,15 +108,18 @@ class AdaptiveStep(StepRule):
     and h watches what came of the last move. In block b, with the signal o,
 
         V <- mix(V) + |o|^2
-        h <- mix(h) + kappa min(1, b0/b) ((cos(o, x - x') + cos(o, m - m'))/2 - q |m - y|/|m - x_1|),  within [-3, 3]
+        h <- mix(h) + kappa_b ((cos(o', x - x') + cos(o', m - m'))/2 - q d),  within [-3, 5]
+        x' <- x' + kappa_b/kappa (x - x'),   m' <- m' + kappa_b/kappa (m - m'),   kappa_b = kappa min(1, b0/b)
         y0 = m + R e^h o / sqrt(V),   x = project(y0),   y = x + min(1, rho R/|y0 - x|) (y0 - x)
 
-    where m = mix(y), and x' and m' are those of the block before. h rises when the signal agrees with the last moves of the
-    agent and of its neighbourhood, since the step was too short then, and falls when it points back, or when the neighbours
-    sit elsewhere, measured by the distance from the start. What it can change by shrinks like 1/b, which keeps the bound of the
-    theorem up to a logarithm (docs/adaptive.md). y keeps what lies outside K up to rho times the radius: a lazy projection,
-    which remembers how strongly a signal pushes against the boundary. V and h travel with y, two numbers more. The
-    tolerance of the projection shrinks like the square of a step, R^2/b.
+    where m = mix(y), and x' and m' are where the agent and its neighbourhood were of late: in the block before, and in later
+    blocks the average of the last b/b0 or so. d = |m - y|/|m - x_1| is how far the neighbours sit, as a share of the way from
+    the start, and o' is what the boundary does not hold back: o without its part along y - x, which points out of K at x, as far
+    as agents agree (1 - d of that part), if x moves at all. h rises when o' agrees with where agent and neighbourhood have moved, since the step
+    was too short then, and falls when it points back, or when the neighbours sit elsewhere. What it can change by shrinks like
+    1/b, which keeps the bound of the theorem up to a logarithm (docs/adaptive.md). y keeps what lies outside K up to rho times
+    the radius: a lazy projection, which remembers how strongly a signal pushes against the boundary. V and h travel with y, two
+    numbers more. The tolerance of the projection shrinks like the square of a step, R^2/b.
 
     Where rho is 0, y is that of Lemma 1. Signals are taken within the affine hull of K. Multiplying all functions by a number
     changes nothing; where gradients are asked for, adding one does not either.
@@ -128,12 +131,13 @@ class AdaptiveStep(StepRule):
     settle: Vector  # b0
     caution: Vector  # q: how much disagreement holds h back
     slack: Vector  # rho
-    most: Vector  # |h| is at most this
+    least: Vector  # h lies between this
+    most: Vector  # and this
     exactness: Vector  # the tolerance is this times R^2/b
 
     def __init__(
-        self, domain: Set, *, rise: float = 2.0, settle: float = 8.0, caution: float = 1.0, slack: float = 1.0,
-        most: float = 3.0, exactness: float | None = None,
+        self, domain: Set, *, rise: float = 2.0, settle: float = 8.0, caution: float = 2.0, slack: float = 1.0,
+        least: float = -3.0, most: float = 5.0, exactness: float | None = None,
     ):  # fmt: skip
         self.radius, self.subspace = np.asarray(domain.radius, np.float64), domain.geometry.subspace
         if exactness is None:  # digits cost next to nothing on a polytope; no memory of a curved set is ever complete
@@ -145,6 +149,9 @@ class AdaptiveStep(StepRule):
             if not (np.ndim(value) == 0 and 0 <= float(value) < np.inf):
                 raise ValueError(f"{name} of an adaptive step is a finite number, not negative; got {value!r}.")
             setattr(self, name, np.asarray(value, np.float64))
+        if not (np.ndim(least) == 0 and -np.inf < float(least) <= 0):
+            raise ValueError(f"least of an adaptive step is a finite number, not positive; got {least!r}.")
+        self.least = np.asarray(least, np.float64)
 
     @property
     def message(self) -> Any:
@@ -162,15 +169,27 @@ class AdaptiveStep(StepRule):
         R, b = jnp.asarray(self.radius, o.dtype), state.block + 1
         energy, boldness = heard
         energy = energy + jnp.dot(o, o)
-        agreement = (_cosine(o, here.x - state.x, R) + _cosine(o, here.mixed - state.mixed, R)) / 2
         gone = jnp.maximum(jnp.linalg.norm(here.mixed - state.start), NO_MOVE * R)
         apart = jnp.minimum(jnp.linalg.norm(here.mixed - here.own) / gone, MOST_APART)
-        rise = self.rise * jnp.minimum(1, self.settle / b)
-        boldness = jnp.clip(boldness + rise * (agreement - self.caution * apart), -self.most, self.most)
+        move = here.x - state.x
+        free = o - jnp.maximum(0, 1 - apart) * self._held(o, here, move, R)
+        agreement = (_cosine(free, move, R) + _cosine(free, here.mixed - state.mixed, R)) / 2
+        late = jnp.minimum(1, self.settle / b)
+        boldness = jnp.clip(boldness + self.rise * late * (agreement - self.caution * apart), self.least, self.most)
         root = jnp.sqrt(energy)
         by = R * jnp.exp(boldness) * (o / jnp.where(root > 0, root, 1))
-        new = Habits(energy, boldness, state.start, here.x, here.mixed, b)
+        x, mixed = state.x + late * (here.x - state.x), state.mixed + late * (here.mixed - state.mixed)
+        new = Habits(energy, boldness, state.start, x, mixed, b)
         return Move(by, jnp.asarray(self.exactness) * R**2 / b), new
+
+    def _held(self, o: Array, here: Here, move: Array, R: Array) -> Array:
+        """The part of a signal that pushes against the boundary, along y - x. At a vertex, where x does not move, y sways
+        within the cone of normals, and what is left of a signal says nothing: there nothing counts as held."""
+        beyond = here.own - here.x
+        far = jnp.linalg.norm(beyond)
+        seen = (self.slack > 0) & (far > NO_MOVE * R) & (jnp.linalg.norm(move) > NO_MOVE * R)
+        normal = beyond / jnp.where(seen, far, jnp.inf)
+        return jnp.maximum(0, jnp.dot(o, normal)) * normal
 
     def keep(self, target: Array, out: Projection) -> Array:
         beyond = target - out.x
@@ -186,7 +205,8 @@ class AdaptiveStep(StepRule):
 
     def credible(self, told: Any) -> Array:
         energy, boldness = told
-        return (energy >= 0) & (jnp.abs(boldness) <= self.most * (1 + 1e-6))
+        inside = (boldness >= self.least * (1 + 1e-6)) & (boldness <= self.most * (1 + 1e-6))
+        return (energy >= 0) & inside
 
 
 def _cosine(a: Array, move: Array, R: Array) -> Array:
