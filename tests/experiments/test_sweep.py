@@ -66,6 +66,9 @@ def test_the_numbers_are_those_of_a_run(whole):
     curve = measure.regret(problem, run, at=[p["round"] for p in last]).curve
     np.testing.assert_allclose([p["agent_regret"] for p in last], curve)
     np.testing.assert_allclose([p["regret"] for p in last], curve.mean(axis=1))
+    stretches = measure.dynamic(problem, run, windows=[0, 1, 2, 3, 6, 11], at=[p["round"] for p in last])
+    moving = [stretches.alpha * p["moving"] - p["reward"] for p in last]
+    np.testing.assert_allclose(moving, stretches.curve.mean(axis=1))
     early = measure.certificate(problem, run, at=[p["round"] for p in last])
     np.testing.assert_allclose([p["agent_certified"] for p in last], early.curve)
     assert [p["exchanges"] for p in last] == [p["queries"] for p in last] == [p["round"] for p in last]

@@ -42,6 +42,7 @@ def rows(network: str, method: int, horizon: int) -> tuple[list[dict], list[dict
             bound = certified(method, t, seed)
             points.append({
                 "run": run, "seed": seed, "round": t, "reward": 2.0 * t, "regret": -0.75 * t, "certified": bound,
+                "moving": 5.0 * t,
                 **dict.fromkeys(COUNTED, 0.0),
                 "consensus_gap": 1.0 / t, "exchanges": exchanges * t / horizon, "messages": 2.0 * t, "bytes": 80.0 * t,
                 "loo_calls": 0.0 if theta is None else float(t), "projections": float(t) if theta is None else 0.0,

@@ -43,6 +43,8 @@ def test_the_numbers_are_those_of_the_rows(sweep):
     )
     assert curve.costs["exchanges"] == curve.costs["round"] == [1, 16, 32, 64]
     np.testing.assert_allclose(curve.quantities["share"].mean, 0.8)  # earned 2 a round, the best fixed point 2.5
+    np.testing.assert_allclose(curve.quantities["dynamic"].mean, [0.5, 8, 16, 32])  # half of 5 a round, less 2 a round
+    np.testing.assert_allclose(curve.quantities["lately"].mean, 0.4)
     assert curve.agents["certified"][-1] == [32 + 8 * agent for agent in range(4)]
     assert curve.name == "droculo, full information, θ = 1"
     assert ring.shown == [METHODS[0][1], METHODS[2][1], METHODS[1][1]]  # nearest 1/2 of each group, then theta = 1

@@ -43,6 +43,7 @@ class Measured(NamedTuple):
     mean_gap: Numbers  # (seeds,): the largest distance, averaged over rounds
     best: Comparator | None
     shares: dict[str, Numbers]  # of the best fixed point, by column, (seeds,); empty where there is none
+    moving: Numbers | None  # (times,): what the best fixed point of every stretch between two times earns, cumulative
     drawn: bool  # True if the measures of single agents are kept
 
     def _at(self, name: str, place: int, k: int, of: Any = np.mean) -> float | None:
@@ -73,6 +74,7 @@ class Measured(NamedTuple):
             {
                 "round": int(t),
                 **{name: self._at(name, place, k) for name in ("reward", "regret", "certified")},
+                "moving": None if self.moving is None else float(self.moving[k]),
                 "consensus_gap": self._at("gap", place, k, np.max),
                 **{name: float(curve[k]) for name, curve in costs.items()},
                 **{f"agent_{name}": curve[place, k].tolist() for name, curve in kept.items() if curve is not None},
@@ -103,7 +105,7 @@ def measured(cell: Cell, problem: Problem, run: Trajectory, folder: Path, sample
             earned, certified, error = found.rewards[:, None], found.bound[:, None], np.atleast_2d(found.error)
         if best is not None:
             lost = regret(problem, run, sample=sample, comparator=given).total[:, None]
-        return Measured(np.array([T]), earned, lost, certified, error, gaps[:, -1:], apart, best, {}, False)
+        return Measured(np.array([T]), earned, lost, certified, error, gaps[:, -1:], apart, best, {}, None, False)
     times = np.unique(np.geomspace(1, T, cell.points).round().astype(np.int64))
     in_round = rewards(problem, run)
     earned = np.cumsum(in_round, axis=1)[:, times - 1]
@@ -112,7 +114,15 @@ def measured(cell: Cell, problem: Problem, run: Trajectory, folder: Path, sample
         lost = regret(problem, run, at=times.tolist(), comparator=given).curve
     if problem.differentiable:
         certified = certificate(problem, run, nodes=NODES, at=times.tolist()).curve
-    return Measured(times, earned, lost, certified, None, gaps[:, times - 1], apart, best, worth, N <= MOST_DRAWN)
+    drawn, gaps = N <= MOST_DRAWN, gaps[:, times - 1]
+    return Measured(times, earned, lost, certified, None, gaps, apart, best, worth, _moving(problem, run, times), drawn)
+
+
+def _moving(problem: Problem, run: Trajectory, times: NDArray[np.int64]) -> Numbers | None:
+    """What the best fixed point of every stretch between two of these times earns, cumulative; None where it is not known."""
+    known = problem.comparators_between(np.append(0, times[:-1]), times, run.agents)
+    exact = [found.total for found in known if found is not None and found.kind == "exact"]
+    return np.cumsum(exact) if len(exact) == len(times) else None
 
 
 def _shares(

@@ -1,10 +1,10 @@
-"""Planted problems with independent rewards in every round, on which the exponents of Table 1 can be measured."""
+"""Planted problems for studies: with independent rewards in every round, on which the exponents of Table 1 can be measured, and one that switches."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from droculo.problems import IIDWeights, PlantedCut, TopB, WeakQuadratic
+from droculo.problems import IIDWeights, PlantedCut, Switching, TopB, WeakQuadratic
 
 
 def _weights(agents: int, entries: int, floor: float, seed: int) -> IIDWeights:
@@ -28,6 +28,15 @@ def local_top_b(agents: int = 16, dim: int = 10, seed: int = 0) -> TopB:
     knows = np.arange(agents)[:, None] % dim == np.arange(dim)
     low = floor * (1 + dim * (best & knows))
     return TopB(IIDWeights(low, low + floor, seed=seed), max(1, dim // 3))
+
+
+def switching_top_b(
+    agents: int = 8, dim: int = 10, every: int = 512, phases: int = 6, seed: int = 0, face: bool = False
+) -> TopB:
+    """Another top-b in every phase: weights from d to 1.4 d are drawn anew every so many rounds, for `phases` phases in turn."""
+    rng = np.random.default_rng(seed)
+    common, own = rng.uniform(0.08, 0.32, (phases, 1, dim)), rng.uniform(-0.08, 0.08, (phases, agents, dim))
+    return TopB(Switching(dim * (1 + common + own), every=every), max(1, dim // 3), face=face)
 
 
 def cut(agents: int = 8, dim: int = 10, seed: int = 0) -> PlantedCut:

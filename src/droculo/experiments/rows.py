@@ -85,6 +85,7 @@ POINTS: dict[str, tuple[str, str]] = {
     "reward": ("float64", "cumulative, mean over agents"),
     "regret": ("float64", "cumulative alpha-regret, mean over agents, against the best fixed point of these t rounds if that is known exactly"),
     "certified": ("float64", "the certificate of the first t rounds, mean over agents"),
+    "moving": ("float64", "cumulative reward of a comparator that moves, the best fixed point of every stretch between two recorded times; null where these are not known exactly"),
     "consensus_gap": ("float64", "the largest distance of a decision to the mean of all, in round t"),
     "exchanges": ("float64", "cumulative, as all costs"),
     "bytes": ("float64", ""),

@@ -12,7 +12,7 @@ import numpy as np
 
 from droculo.experiments import Sweep
 from droculo.experiments.catalogue import fraction
-from droculo.report.data import COLUMNS, COSTS, QUANTITIES, RARE, Curve, Instance, Numbers, groups, instances
+from droculo.report.data import COLUMNS, COSTS, QUANTITIES, RARE, SUMMED, Curve, Instance, Numbers, groups, instances
 from droculo.report.figure import DASHES, LIGHT, MARKS, Figure, Network, Panel, Series, dash
 from droculo.report.summary import MARKED
 from droculo.report.table import Table, number
@@ -97,7 +97,7 @@ def _lines(chart: Chart, curves: Sequence[Curve], up: str, across: str) -> list[
 def _points(chart: Chart, curve: Curve, up: str, across: str) -> Numbers:
     """(times, 4): cost, mean, lowest and highest seed."""
     band, t = curve.quantities[up], np.asarray(curve.costs["round"])
-    summed = up in ("certified", "regret", "reward") and chart.per_round is not False
+    summed = up in SUMMED and chart.per_round is not False
     columns = (np.asarray(values, np.float64) / (t if summed else 1) for values in (band.mean, band.low, band.high))
     points = np.stack([np.asarray(curve.costs[across], np.float64), *columns], axis=1)
     return points[-1:] if chart.last else points

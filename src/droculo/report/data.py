@@ -21,10 +21,14 @@ Numbers = NDArray[np.float64]
 QUANTITIES = {
     "certified": ("certified regret", "The certificate is an upper bound on alpha-regret that needs no optimum, so it is what a method can prove; lower is better."),
     "regret": ("alpha-regret", "Alpha-regret is how much less a method earned than alpha times the best fixed point; lower is better."),
+    "dynamic": ("dynamic alpha-regret", "How much less a method earned than alpha times a comparator that moves: the best fixed point of every stretch between two recorded times; lower is better."),
     "share": ("share of the best fixed point", "What a method earned so far, over what the best fixed point earned in the same rounds; higher is better."),
+    "lately": ("share of the best point of late", "What a method earned since the recorded time before, over what the best fixed point of just these rounds earned: it falls where the world switches, and rises as a method catches up; higher is better."),
     "reward": ("reward", "What the average agent earned, as the mean of all agents' functions; higher is better."),
     "consensus_gap": ("consensus gap", "The largest distance of an agent's decision to the mean of all decisions; lower is closer to agreement."),
 }  # fmt: skip
+#: those that add up over rounds, and can be shown per round
+SUMMED = ("certified", "regret", "dynamic", "reward")
 #: what a curve can be drawn against: the costs of the average agent
 COSTS = {"round": "rounds", **{name: LABELS[name] for name in ("exchanges", "bytes", *SPENT)}, "queries": "queries"}
 #: costs that few methods have: a column of a table without any is left out
@@ -198,6 +202,8 @@ def _curve(seeds: list[Row], points: list[list[Row]]) -> Curve:
     first = seeds[0]
     for point in (point for one in points for point in one):
         point["share"] = _share(point["reward"], point["regret"], first["alpha"])
+    for one in points:
+        _against_a_moving_point(one, first["alpha"])
 
     def column(name: str) -> list[list[Any]]:
         return [[point[name] for point in one] for one in points]
@@ -232,6 +238,20 @@ def _share(reward: float | None, regret: float | None, alpha: float | None) -> f
     if reward is None or regret is None or alpha is None or regret + reward <= 0:
         return None
     return alpha * reward / (regret + reward)
+
+
+def _against_a_moving_point(points: list[Row], alpha: float | None) -> None:
+    """The columns `dynamic` and `lately` of one run's points, in order; None where no comparator that moves is known."""
+    before = {"reward": 0.0, "moving": 0.0}
+    for point in points:
+        reward, moving = point["reward"], point.get("moving")
+        point["dynamic"] = point["lately"] = None
+        if reward is None or moving is None or alpha is None:
+            continue
+        point["dynamic"] = alpha * moving - reward
+        if moving > before["moving"]:
+            point["lately"] = (reward - before["reward"]) / (moving - before["moving"])
+        before = point
 
 
 def _band(values: Sequence[Sequence[float | None]]) -> Band:

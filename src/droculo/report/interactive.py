@@ -18,7 +18,7 @@ from droculo.expect import extra
 from droculo.experiments import Cell, Sweep
 from droculo.experiments.store import write_whole
 from droculo.report.charts import CHARTS, notes, totals
-from droculo.report.data import COLUMNS, COSTS, QUANTITIES, RARE, groups, instances
+from droculo.report.data import COLUMNS, COSTS, QUANTITIES, RARE, SUMMED, groups, instances
 from droculo.report.figure import DARK, DASHES, LIGHT, MARKS
 
 #: the page may run its own scripts and nothing else. Plotly sets styles, and draws pictures to be saved.
@@ -51,6 +51,7 @@ def page_data(sweep: Sweep) -> dict[str, Any]:
         "spec": spec.text,
         "quantities": {name: label for name, (label, _) in QUANTITIES.items()},
         "about": {name: about for name, (_, about) in QUANTITIES.items()},
+        "summed": SUMMED,
         "costs": COSTS,
         "columns": COLUMNS,
         "rare": RARE,

@@ -65,13 +65,13 @@ function drawChart(c) {
     $(`${c.name}-note`).textContent = "Neither a certificate nor a best fixed point is known here, so there is no regret to show.";
     return;
   }
-  const summed = ["certified", "regret", "reward"].includes(y);
+  const summed = data.summed.includes(y);
   choose(c, "per").disabled = !summed;
   const per = summed && choose(c, "per").value === "round";
   const lines = linesOf(c, y, x, per);
   let all = lines.flatMap((line) => line.points);
   const negative = all.some((p) => p.low < 0);
-  const logY = !negative && ["certified", "regret", "consensus_gap"].includes(y) && all.some((p) => p.y > 0);
+  const logY = !negative && ["certified", "regret", "dynamic", "consensus_gap"].includes(y) && all.some((p) => p.y > 0);
   const logX = all.some((p) => p.x > 0);
   if (!state.shown.size) notes.push("No method is chosen.");
   else if (c.horizons && !all.length) notes.push(oneHorizon());
