@@ -26,7 +26,7 @@ class Target:
     def met(self) -> bool:
         low = self.at_least is None or self.value >= self.at_least * (1 - self.noise)
         high = self.at_most is None or self.value <= self.at_most * (1 + self.noise)
-        return low and high
+        return bool(low and high)
 
     @property
     def line(self) -> str:
