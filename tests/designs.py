@@ -49,6 +49,8 @@ def _planted():
             f"tight {case}": problems.WorstCase.random(case, agents=N, pairs=2, seed=3)
             for case in ("A1", "A2", "A3", "A4")
         },
+        "spike": problems.Spike.random("A3", agents=N, pairs=2, seed=3),
+        "pushed": problems.Spike.pushed("A4", agents=N, pairs=2, seed=3, rounds=8),
     }
 
 

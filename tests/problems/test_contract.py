@@ -24,6 +24,8 @@ PROBLEMS = {
         for case in ("A1", "A2", "A3", "A4")
     },
     "trap (A1, curvature 0.3)": problems.WorstCase.random("A1", agents=3, pairs=3, seed=0, curvature=0.3),
+    **{f"spike ({case})": problems.Spike.random(case, agents=3, pairs=3, seed=0) for case in ("A3", "A4")},
+    "pushed into a spike": problems.Spike.pushed("A4", agents=3, pairs=2, seed=0, rounds=9),
     "noisy": problems.Noisy(problems.TopB.random(agents=4, dim=7, budget=3, seed=0), gradient=1.0, value=1.0),
     "delayed": problems.Shifted(problems.TopB.random(agents=4, dim=7, budget=3, seed=0), 9),
     "set functions (A2)": problems.SetFunctions.random(agents=3, dim=5, budget=2, seed=0),
