@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import sys
 import tempfile
 from importlib.metadata import version
 
@@ -24,6 +25,13 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = _programs.name
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+if sys.dont_write_bytecode:
+    # Where Python is told to keep nothing of what it compiles, each of a hundred child processes would compile JAX's sources
+    # again, which takes longer than importing them: it is kept in a folder of these tests instead.
+    _bytecode = tempfile.TemporaryDirectory(prefix="droculo-tests-")
+    sys.dont_write_bytecode, sys.pycache_prefix = False, _bytecode.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = _bytecode.name
 
 
 # Tracing makes a great many objects that live for long: collecting as often as by default takes a tenth of the time.
