@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from droculo.algorithms import Algorithm
@@ -26,6 +27,7 @@ from droculo.engine.results_version import RESULTS_VERSION
 from droculo.engine.run import cast
 from droculo.precision import double
 from droculo.problems import Problem
+from droculo.sets import Set
 
 #: two processors agree on a number to far more digits than this, and two problems do not
 RELATIVE = 1e-7
@@ -193,12 +195,24 @@ def behaviour_of_problem(problem: Problem, agents: NDArray[np.int64], rounds: in
     directions = np.random.default_rng(0).standard_normal((3, problem.set.dim))
     times = sorted({0, min(1, rounds - 1), rounds // 2, rounds - 1})
     with double():
-        corners = [problem.set.argmax(jnp.asarray(direction)) for direction in directions]
+        corner, value = (
+            program(_corner, quick=True),
+            program(_value, quick=True),
+        )  # programs of one operation each take longer
+        corners = [np.asarray(corner(problem.set, direction)) for direction in directions]
         x = sum(corners[1:], corners[0]) / 3
         asked = [
             (jnp.asarray(agent), jnp.asarray(t)) for agent in sorted({int(agents[0]), int(agents[-1])}) for t in times
         ]
-        return [np.asarray(each) for each in [*corners, *(problem.value(agent, t, x) for agent, t in asked)]]
+        return [*corners, *(np.asarray(value(problem, agent, t, x)) for agent, t in asked)]
+
+
+def _corner(domain: Set, direction: Array) -> Array:
+    return domain.argmax(direction)
+
+
+def _value(problem: Problem, agent: Array, t: Array, x: Array) -> Array:
+    return problem.value(agent, t, x)
 
 
 def behaviour_of_algorithm(algorithm: Algorithm) -> list[NDArray]:

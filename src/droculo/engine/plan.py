@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from droculo.algorithms import Algorithm
-from droculo.algorithms.contract import Keys, SilentPorts, Slot
+from droculo.algorithms.contract import Keys, SilentPorts, Slot, SlotPlay
 from droculo.algorithms.timetable import Span
 from droculo.engine.block import Shape
 from droculo.engine.record import Record
@@ -54,7 +55,7 @@ class Piece(NamedTuple):
 
     def padded(self, blocks: int) -> Span:
         """Its blocks as arrays of a fixed length; what is added is not played."""
-        return jax.tree.map(lambda each: jnp.asarray(np.pad(each, (0, blocks - len(each)), "edge")), self.spans)
+        return jax.tree.map(lambda each: np.pad(each, (0, blocks - len(each)), "edge"), self.spans)
 
 
 def pieces(algorithm: Algorithm, run: Played, begin: int = 0, split: float = 0) -> list[Piece]:
@@ -130,8 +131,12 @@ def first_slot(algorithm: Algorithm, keys: Keys | None = None) -> Slot:
 
 def questions(algorithm: Algorithm) -> int:
     """How many points one slot asks at, read off the algorithm itself."""
+    span = algorithm.timetable.blocks(1).at(0)
+    return int(eqx.filter_eval_shape(_first_play, algorithm, span, int(span.slot)).points.shape[0])
 
-    def play() -> Any:
-        return algorithm.play(SilentPorts(), algorithm.init(), first_slot(algorithm))[1]
 
-    return int(jax.eval_shape(play).points.shape[0])
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _first_play(algorithm: Algorithm, span: Span, most: int) -> SlotPlay:
+    """Traced once for all runs of a design: it is looked at after every run."""
+    keys = Keys(jax.random.key(0), jax.random.key(0))
+    return algorithm.play(SilentPorts(), algorithm.init(), span.slot_at(0, keys, most))[1]

@@ -77,7 +77,7 @@ class Run:
         """The run as arrays, for these nodes or for all, after one question to the problem. Call it within `precision`."""
         parts = jax.tree.map(lambda leaf: cast(leaf, self.kind), (self.problem, self.algorithm, self.network))
         here = self.identities if nodes is None else self.identities[np.asarray(nodes)]
-        world = World(*parts, jnp.asarray(here), jnp.asarray(self.rounds))
+        world = World(*parts, jax.device_put(here), jnp.asarray(self.rounds))
         check_answers(world)
         return world
 
@@ -98,8 +98,14 @@ def check_types(problem: Any, algorithm: Any, network: Any, record: Any, kinds: 
 
 
 def cast(leaf: Any, kind: np.dtype) -> Any:
-    if isinstance(leaf, np.ndarray | np.generic | jax.Array) and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return jnp.asarray(leaf, kind) if np.issubdtype(leaf.dtype, np.floating) else jnp.asarray(leaf)
+    """An array of JAX, of this kind if it has fractions. NumPy's arrays are copied as they are: `jnp.asarray` compiles a program
+    for every shape."""
+    if isinstance(leaf, np.ndarray | np.generic):
+        return jax.device_put(
+            np.asarray(leaf, kind if np.issubdtype(leaf.dtype, np.floating) else None), may_alias=False
+        )
+    if isinstance(leaf, jax.Array) and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jnp.asarray(leaf, kind) if np.issubdtype(leaf.dtype, np.floating) else leaf
     return leaf
 
 
@@ -172,10 +178,9 @@ def as_identities(agents: ArrayLike | None, nodes: int) -> NDArray[np.int64]:
 def check_answers(world: World) -> None:
     """Ask the problem once before any work starts, and refuse answers that are not finite or have another shape."""
     algorithm, problem = world.algorithm, world.problem
-    point = algorithm.decision(algorithm.init())
-    agent, t = world.agents[0], jnp.asarray(0)
+    asked = problem, algorithm, np.asarray(world.agents)[0], jnp.asarray(0)
     try:
-        value = eqx.filter_eval_shape(problem.value, agent, t, point)
+        value = eqx.filter_eval_shape(_value, *asked)
     except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
         raise TypeError(
             "f(agent, t, x) cannot be traced: write it with jax.numpy, without Python `if` or list indices on agent, t or "
@@ -183,20 +188,29 @@ def check_answers(world: World) -> None:
         ) from error
     if value.shape != ():
         raise ValueError(f"f must return a single number; got an array of shape {value.shape}.")
-    answer = _answer(problem, agent, t, point, algorithm.feedback.order)
-    what, expected = ("gradient", point.shape) if algorithm.feedback.order == 1 else ("value", ())
+    order = algorithm.feedback.order
+    answer, finite = _answer(*asked, order)
+    what, expected = ("gradient", (algorithm.domain.dim,)) if order == 1 else ("value", ())
     if answer.shape != expected:
         raise ValueError(f"the {what} of the problem must have shape {expected}; got {answer.shape}.")
-    if not bool(jnp.all(jnp.isfinite(answer))):
+    if not bool(finite):
         raise ValueError(
-            f"the {what} of agent {int(agent)} in round 0 at the starting point is not finite. "
+            f"the {what} of agent {int(asked[2])} in round 0 at the starting point is not finite. "
             "Check f there, or start elsewhere with start=..."
         )
 
 
+# Compiled as a whole, since one operation after the other would be a program for each, and traced once for many runs.
 @eqx.filter_jit  # type: ignore[untyped-decorator]
-def _answer(problem: Problem, agent: Array, t: Array, x: Array, order: int) -> Array:
-    return problem.answer(agent, t, x, order, jax.random.key(0))
+def _value(problem: Problem, algorithm: Algorithm, agent: Array, t: Array) -> Array:
+    return problem.value(agent, t, algorithm.decision(algorithm.init()))
+
+
+@eqx.filter_jit  # type: ignore[untyped-decorator]
+def _answer(problem: Problem, algorithm: Algorithm, agent: Array, t: Array, order: int) -> tuple[Array, Array]:
+    """The answer to one question at the starting point, and whether it is finite."""
+    answer = problem.answer(agent, t, algorithm.decision(algorithm.init()), order, jax.random.key(0))
+    return answer, jnp.all(jnp.isfinite(answer))
 
 
 def check_inside(run: Run, outside: Array | NDArray, recorded: Sequence[NDArray], start: int, rounds: int) -> None:
