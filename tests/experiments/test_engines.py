@@ -1,12 +1,23 @@
 """Parallel work: all tasks are done, an error arrives, and a process that dies is replaced."""
 
 import math
+import multiprocessing
 import os
 import signal
 
 import pytest
 
+from droculo.experiments import engines
 from droculo.experiments.engines import RETRIES, side_by_side
+
+
+@pytest.fixture
+def forked(monkeypatch):
+    """Processes that are forked from one that has imported everything: what is done about a death does not depend on how a
+    process starts, and a dozen that import JAX take half a minute."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([engines.__name__])
+    monkeypatch.setattr(engines.multiprocessing, "get_context", lambda method: context)
 
 
 def dies_once(task):
@@ -28,6 +39,7 @@ def test_an_error_arrives():
         list(side_by_side(math.sqrt, [1.0, -1.0], processes=2))
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_process_that_dies_is_replaced(tmp_path):
     marker = tmp_path / "died"
     found = sorted(side_by_side(dies_once, [(marker, k) for k in range(6)], processes=2))
@@ -41,6 +53,7 @@ def dies_over_zero(number):
     return number
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_task_that_always_dies_is_given_up_and_the_others_are_done():
     with pytest.raises(RuntimeError, match=f"a process died over the same task {RETRIES + 1} times"):
         list(side_by_side(dies_over_zero, [0], processes=2))

@@ -270,7 +270,7 @@ def test_a_sweep_that_is_killed_goes_on(whole, tmp_path):
         "if __name__ == '__main__':\n    sweep(load(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]), processes=2)\n"
     )
     (tmp_path / "go.py").write_text(program)
-    begin, killed, finished, longest = [sys.executable, str(tmp_path / "go.py"), str(spec), str(out)], 0, [], 12.0
+    begin, killed, finished, longest = [sys.executable, str(tmp_path / "go.py"), str(spec), str(out)], 0, [], 6.0
     while killed < KILLS:
         process = subprocess.Popen(begin)
         began = time.monotonic()
