@@ -1,4 +1,6 @@
-"""One of several processes: plays its part of every case, over MPI and then over Zenoh, and leaves what it did.
+"""One of several processes: plays its part of every case, over Zenoh and then over MPI, and leaves what it did.
+
+Over Zenoh first, since a process that waits for another to compile sleeps there; over MPI it would keep a processor busy.
 
 mpiexec -n 4 python -m tests.runtime.member OUT ENDPOINTS(json)
 """
@@ -26,8 +28,8 @@ def main():
     world = MPI.COMM_WORLD
     me, processes = world.Get_rank(), world.Get_size()
     transports = {
-        "mpi": lambda place, name: MPITransport(world, place.neighbours),
         "zenoh": lambda place, name: ZenohTransport(me, where, place.neighbours, run=name),
+        "mpi": lambda place, name: MPITransport(world, place.neighbours),
     }
     star = partition(networks.from_graph(networks.star(processes)), assign_agents(processes, processes), me)
     for make in transports.values():
