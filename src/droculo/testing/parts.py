@@ -81,6 +81,8 @@ def check_steps(steps: StepRule, /, *, dim: int = 5, blocks: int = 20, seed: int
         x = y = jnp.full(dim, 0.5)
         state = steps.init(x)
         step = jax.jit(lambda *given: steps.step(*given))
+        oracle = ActiveSet()  # compiled once: its loop would be compiled again for every block
+        project = jax.jit(lambda x, y, eps: oracle.project(domain, x, y, eps, oracle.init(domain, x)))
         for block in range(blocks):
             said = steps.say(state)
             shapes, declared = _shapes(said), _shapes(steps.message)
@@ -100,7 +102,7 @@ def check_steps(steps: StepRule, /, *, dim: int = 5, blocks: int = 20, seed: int
             assert same, "the compiled rule gives another move."
             _check_same_types(state, new, "step()")
             target = here.mixed + move.by
-            out = ActiveSet().project(domain, x, target, move.tolerance, ActiveSet().init(domain, x))
+            out = project(x, target, move.tolerance)
             y, x, state = steps.keep(target, out), out.x, new
             far, most = float(jnp.linalg.norm(y - jnp.clip(y, 0, 1))), float(steps.outside)
             assert far <= most * (1 + 1e-9), f"a y was kept at distance {far:g} from K, and `outside` is {most:g}."
