@@ -46,13 +46,18 @@ def _room_for_programs():
     clear_caches_if_needed()
 
 
+#: file -> the file whose runs it looks at too
+SAME_RUNS = {"tests/test_results.py": "tests/runtime/test_equal.py"}
+
+
 class ByProgram(LoadScopeScheduling):
-    """A file's tests go to one worker, and so do tests of several files that play the same (case, feedback) design: what is
-    compiled for one of them serves the others. (xdist's own groups are silently ignored with pytest 9.2.)"""
+    """A file's tests go to one worker, and so do tests of several files that play the same (case, feedback) design, or the same
+    runs: what is compiled or played for one of them serves the others. (xdist's own groups are silently ignored with pytest 9.2.)"""
 
     def _split_scope(self, nodeid):
         pair = re.search(r"\[((concave|A[1-4])-[a-z_]+)(-paper)?\]$", nodeid)
-        return pair[1] if pair else nodeid.split("::")[0]
+        file = nodeid.split("::")[0]
+        return pair[1] if pair else SAME_RUNS.get(file, file)
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -27,17 +27,23 @@ ELSEWHERE = ("movielens",)
 
 
 def runs():
-    """Name -> (problem, algorithm, network): every algorithm and every class of functions."""
-    yield from cases.CASES.items()
+    """Name -> (problem, run): every algorithm and every class of functions."""
+    for name, (problem, _, _) in cases.CASES.items():
+        yield name, (problem, cases.simulated(name))
+    for name, (problem, algorithm, network) in more():
+        yield name, (problem, simulate(problem, algorithm, network, key=cases.KEY, progress=False))
+
+
+def more():
+    """Name -> (problem, algorithm, network) of those that processes do not play."""
     for case, model in (("concave", "two_point"), ("A1", "semi_bandit"), ("A3", "bandit"), ("A4", "full_information")):
         yield f"{case} {model}", (designs.PROBLEMS[case], designs.design(case, model), designs.RING)
     for case, model in (("A1", "bandit"), ("A2", "semi_bandit"), ("A2", "full_information")):
         yield f"prescribed {case} {model}", (designs.PROBLEMS[case], designs.prescribed(case, model), designs.RING)
 
 
-def of_run(problem, algorithm, network):
+def of_run(problem, run):
     """What was played, what it is worth and what it cost."""
-    run = simulate(problem, algorithm, network, key=7, progress=False)
     return {
         "mean action": run.actions.mean(axis=(0, 1)),
         "last decision": run.decisions[-1].mean(axis=0),

@@ -1,9 +1,11 @@
 """Every algorithm in one small run, for processes to play and for the simulator to compare with."""
 
+from functools import cache
+
 import numpy as np
 from tests.designs import PROBLEMS, RING, N, T, design, matchings, prescribed
 
-from droculo import Scales, networks, oracles
+from droculo import Scales, networks, oracles, simulate
 from droculo.algorithms import DMFW, DOBGA, DecBFTRL, MonoDMFW, dpobga
 from droculo.experiments import Deployment
 
@@ -34,6 +36,13 @@ CASES = {
     "changing links": (A2, DOBGA.design(A2.setting, horizon=20, scales=BOLD), SWAPS),
 }
 assert N == 4
+
+
+@cache
+def simulated(name):
+    """The run of a case that processes are compared with; its numbers are also among the stored results."""
+    problem, algorithm, network = CASES[name]
+    return simulate(problem, algorithm, network, key=KEY, progress=False)
 
 
 def endpoints(number, scheme="tcp", host="127.0.0.1"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.runtime.cases import CASES, KEY, endpoints
+from tests.runtime.cases import CASES, KEY, endpoints, simulated
 
 from droculo import simulate
 from droculo.runtime import assign_agents, gather, partition
@@ -16,19 +16,6 @@ from droculo.runtime.transports.base import Meter
 
 ROOT = Path(__file__).parent.parent.parent
 PROCESSES = 4
-
-
-@pytest.fixture(scope="module")
-def simulated():
-    runs = {}
-
-    def run(name):
-        if name not in runs:
-            problem, algorithm, network = CASES[name]
-            runs[name] = simulate(problem, algorithm, network, key=KEY)
-        return runs[name]
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +46,7 @@ def parts_of(folder, algorithm, network, processes):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_processes_equal_the_simulator(played, simulated, name):
+def test_processes_equal_the_simulator(played, name):
     _, algorithm, network = CASES[name]
     parts = list(parts_of(played / name, algorithm, network, PROCESSES))
     together, expected = gather(algorithm, parts), simulated(name)
@@ -75,7 +62,7 @@ def test_processes_equal_the_simulator(played, simulated, name):
     assert (faults.failed_links, faults.disagreements, faults.missed_rounds.sum(), faults.refused) == (0, 0, 0, {})
 
 
-def test_the_comparison_can_fail(played, simulated):
+def test_the_comparison_can_fail(played):
     """Another seed is another run, and a lost block is missed."""
     problem, algorithm, network = CASES["full_information"]
     parts = list(parts_of(played / "full_information", algorithm, network, PROCESSES))
