@@ -182,6 +182,7 @@ def test_broken_step_rules_are_noticed(steps, message):
         (lambda: AdaptiveStep(BOX, settle=np.inf), "settle of an adaptive step is a finite number"),
         (lambda: AdaptiveStep(BOX, caution=np.nan), "caution of an adaptive step is a finite number"),
         (lambda: AdaptiveStep(BOX, slack=[1.0, 2.0]), "slack of an adaptive step is a finite number"),
+        (lambda: AdaptiveStep(BOX, apart=0.0), "apart of an adaptive step is positive.*got 0.0"),
         (lambda: AdaptiveStep(BOX, least=1.0), "least of an adaptive step is a finite number, not positive; got 1.0"),
         (lambda: AdaptiveStep(BOX, least=-np.inf), "least of an adaptive step is a finite number"),
     ],

@@ -42,7 +42,7 @@ class Step:
         o = self.flat(o)
         self.V = V + o @ o
         gone = max(np.linalg.norm(mixed - self.start), 1e-6 * R)
-        apart = min(np.linalg.norm(mixed - own) / gone, 2.0)
+        apart = np.linalg.norm(mixed - own) / gone
         free = o.copy()
         beyond, far = own - x, np.linalg.norm(own - x)
         if n["slack"] > 0 and apart < 1 and min(far, np.linalg.norm(x - self.x)) > 1e-6 * R:
@@ -50,7 +50,7 @@ class Step:
             free -= (1 - apart) * max(0.0, o @ beyond / far) * beyond / far
         agreement = (self.cosine(free, x - self.x) + self.cosine(free, mixed - self.mixed)) / 2
         late = min(1, n["settle"] / self.b)
-        h = h + n["rise"] * late * (agreement - n["caution"] * apart)
+        h = h + n["rise"] * late * (agreement - n["caution"] * min(1, (apart / n["apart"]) ** 2))
         self.h = min(max(h, n["least"]), n["most"])
         self.x, self.mixed = self.x + late * (x - self.x), self.mixed + late * (mixed - self.mixed)
         by = R * np.exp(self.h) * o / np.sqrt(self.V) if self.V > 0 else 0 * o

@@ -270,7 +270,7 @@ def test_the_kernel_is_the_agent_that_adapts_itself(case, model, oracle, exchang
     def block_of(t):
         return next((first, slot) for first, end, slot in blocks if t < end)
 
-    names = ("rise", "settle", "caution", "slack", "least", "most", "exactness")
+    names = ("rise", "settle", "caution", "apart", "slack", "least", "most", "exactness")
     numbers = {name: float(getattr(agent.steps, name)) for name in names}
     steps = [adaptive.Step(c, R, lambda o: o - o.mean() * geometry.face, numbers) for _ in range(N)]
     with double():

@@ -114,7 +114,7 @@ def test_dobga_with_the_step_that_adapts_itself():
     """Blocks of one round, an exact projection, and the boosted gradient for a signal."""
     T, beta = 40, 1 - np.exp(-1)
     agent = DOBGA.design(PROBLEM.setting, adaptive=True)
-    names = ("rise", "settle", "caution", "slack", "least", "most", "exactness")
+    names = ("rise", "settle", "caution", "apart", "slack", "least", "most", "exactness")
     numbers = {name: float(getattr(agent.steps, name)) for name in names}
     steps = [adaptive.Step(C, np.sqrt(B), lambda o: o, numbers) for _ in range(N)]
     with double():

@@ -15,8 +15,6 @@ from droculo.sets.geometry import Subspace, Vector
 
 #: a move shorter than this share of the radius is none
 NO_MOVE = 1e-6
-#: disagreement counts as at most so many times the distance from the start
-MOST_APART = 2.0
 
 
 class Here(NamedTuple):
@@ -108,18 +106,19 @@ class AdaptiveStep(StepRule):
     and h watches what came of the last move. In block b, with the signal o,
 
         V <- mix(V) + |o|^2
-        h <- mix(h) + kappa_b ((cos(o', x - x') + cos(o', m - m'))/2 - q d),  within [-3, 5]
+        h <- mix(h) + kappa_b ((cos(o', x - x') + cos(o', m - m'))/2 - q min(1, (d/d0)^2)),  within [-3, 5]
         x' <- x' + kappa_b/kappa (x - x'),   m' <- m' + kappa_b/kappa (m - m'),   kappa_b = kappa min(1, b0/b)
         y0 = m + R e^h o / sqrt(V),   x = project(y0),   y = x + min(1, rho R/|y0 - x|) (y0 - x)
 
     where m = mix(y), and x' and m' are where the agent and its neighbourhood were of late: in the block before, and in later
     blocks the average of the last b/b0 or so. d = |m - y|/|m - x_1| is how far the neighbours sit, as a share of the way from
     the start, and o' is what the boundary does not hold back: o without its part along y - x, which points out of K at x, as far
-    as agents agree (1 - d of that part), if x moves at all. h rises when o' agrees with where agent and neighbourhood have moved, since the step
-    was too short then, and falls when it points back, or when the neighbours sit elsewhere. What it can change by shrinks like
-    1/b, which keeps the bound of the theorem up to a logarithm (docs/adaptive.md). y keeps what lies outside K up to rho times
-    the radius: a lazy projection, which remembers how strongly a signal pushes against the boundary. V and h travel with y, two
-    numbers more. The tolerance of the projection shrinks like the square of a step, R^2/b.
+    as agents agree (1 - d of that part), if x moves at all. h rises when o' agrees with where agent and neighbourhood have
+    moved, since the step was too short then, and falls when it points back, or when the neighbours sit elsewhere: a little
+    apart is no matter, d0 of the way counts in full. What h can change by shrinks like 1/b, which keeps the bound of the theorem
+    up to a logarithm (docs/adaptive.md). y keeps what lies outside K up to rho times the radius: a lazy projection, which
+    remembers how strongly a signal pushes against the boundary. V and h travel with y, two numbers more. The tolerance of the
+    projection shrinks like the square of a step, R^2/b.
 
     Where rho is 0, y is that of Lemma 1. Signals are taken within the affine hull of K. Multiplying all functions by a number
     changes nothing; where gradients are asked for, adding one does not either.
@@ -130,25 +129,30 @@ class AdaptiveStep(StepRule):
     rise: Vector  # kappa: h changes by at most this in a block, in the first `settle` blocks
     settle: Vector  # b0
     caution: Vector  # q: how much disagreement holds h back
+    apart: Vector  # d0: disagreement that counts in full, as a share of the way from the start
     slack: Vector  # rho
     least: Vector  # h lies between this
     most: Vector  # and this
     exactness: Vector  # the tolerance is this times R^2/b
 
     def __init__(
-        self, domain: Set, *, rise: float = 2.0, settle: float = 8.0, caution: float = 2.0, slack: float = 1.0,
+        self, domain: Set, *, rise: float = 2.0, settle: float = 8.0, caution: float = 1.0, apart: float = 0.25, slack: float = 1.0,
         least: float = -3.0, most: float = 5.0, exactness: float | None = None,
     ):  # fmt: skip
         self.radius, self.subspace = np.asarray(domain.radius, np.float64), domain.geometry.subspace
         if exactness is None:  # digits cost next to nothing on a polytope; no memory of a curved set is ever complete
             exactness = 1.0 if domain.curved else 0.01
         numbers_given = {
-            "rise": rise, "settle": settle, "caution": caution, "slack": slack, "most": most, "exactness": exactness,
+            "rise": rise, "settle": settle, "caution": caution, "apart": apart, "slack": slack, "most": most, "exactness": exactness,
         }  # fmt: skip
         for name, value in numbers_given.items():
             if not (np.ndim(value) == 0 and 0 <= float(value) < np.inf):
                 raise ValueError(f"{name} of an adaptive step is a finite number, not negative; got {value!r}.")
             setattr(self, name, np.asarray(value, np.float64))
+        if not float(apart) > 0:
+            raise ValueError(
+                f"apart of an adaptive step is positive, or any disagreement would count in full; got {apart!r}."
+            )
         if not (np.ndim(least) == 0 and -np.inf < float(least) <= 0):
             raise ValueError(f"least of an adaptive step is a finite number, not positive; got {least!r}.")
         self.least = np.asarray(least, np.float64)
@@ -170,12 +174,15 @@ class AdaptiveStep(StepRule):
         energy, boldness = heard
         energy = energy + jnp.dot(o, o)
         gone = jnp.maximum(jnp.linalg.norm(here.mixed - state.start), NO_MOVE * R)
-        apart = jnp.minimum(jnp.linalg.norm(here.mixed - here.own) / gone, MOST_APART)
+        apart = jnp.linalg.norm(here.mixed - here.own) / gone
+        disagreement = jnp.minimum(1, (apart / self.apart) ** 2)
         move = here.x - state.x
         free = o - jnp.maximum(0, 1 - apart) * self._held(o, here, move, R)
         agreement = (_cosine(free, move, R) + _cosine(free, here.mixed - state.mixed, R)) / 2
         late = jnp.minimum(1, self.settle / b)
-        boldness = jnp.clip(boldness + self.rise * late * (agreement - self.caution * apart), self.least, self.most)
+        boldness = jnp.clip(
+            boldness + self.rise * late * (agreement - self.caution * disagreement), self.least, self.most
+        )
         root = jnp.sqrt(energy)
         by = R * jnp.exp(boldness) * (o / jnp.where(root > 0, root, 1))
         x, mixed = state.x + late * (here.x - state.x), state.mixed + late * (here.mixed - state.mixed)
