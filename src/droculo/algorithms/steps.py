@@ -136,7 +136,7 @@ class AdaptiveStep(StepRule):
     exactness: Vector  # the tolerance is this times R^2/b
 
     def __init__(
-        self, domain: Set, *, rise: float = 2.0, settle: float = 8.0, caution: float = 1.0, apart: float = 0.25, slack: float = 1.0,
+        self, domain: Set, *, rise: float = 2.0, settle: float = 8.0, caution: float = 1.0, apart: float = 1 / 3, slack: float = 1.0,
         least: float = -3.0, most: float = 5.0, exactness: float | None = None,
     ):  # fmt: skip
         self.radius, self.subspace = np.asarray(domain.radius, np.float64), domain.geometry.subspace

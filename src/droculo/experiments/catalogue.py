@@ -79,7 +79,7 @@ PROBLEMS: dict[str, Entry] = {
     "worst-case": Entry("planted, A2 (with case also A1, A3, A4): where an agent can be stuck at alpha times the optimum", _worst_case),
     "water-filling": Entry("planted, concave: power over channels, drifting gains", _water_filling),
     "drifting-top-b": _random("planted, A2: top-b with weights that drift in waves", problems.TopB.random, agents=8, dim=10, budget=3, seed=0),
-    "switching-top-b": Entry("planted, A2 (A1 with face = true): top-b with weights that are drawn anew every 512 rounds", planted.switching_top_b),
+    "switching-top-b": Entry("planted, A2 (A1 with face = true): top-b with weights that are drawn again every 512 rounds", planted.switching_top_b),
     "drifting-cut": _random("planted, A3 (A4 if down_closed): a cut whose weights drift in waves", problems.PlantedCut.random, agents=8, left=4, right=6, seed=0),
     "feeder": Entry(
         "A2: how far to close the tie lines of the 33-bus power feeder",

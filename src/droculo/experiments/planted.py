@@ -33,7 +33,7 @@ def local_top_b(agents: int = 16, dim: int = 10, seed: int = 0) -> TopB:
 def switching_top_b(
     agents: int = 8, dim: int = 10, every: int = 512, phases: int = 6, seed: int = 0, face: bool = False
 ) -> TopB:
-    """Another top-b in every phase: weights from d to 1.4 d are drawn anew every so many rounds, for `phases` phases in turn."""
+    """Another top-b in every phase: weights from d to 1.4 d are drawn again every so many rounds, `phases` of them in turn."""
     rng = np.random.default_rng(seed)
     common, own = rng.uniform(0.08, 0.32, (phases, 1, dim)), rng.uniform(-0.08, 0.08, (phases, agents, dim))
     return TopB(Switching(dim * (1 + common + own), every=every), max(1, dim // 3), face=face)
