@@ -14,6 +14,7 @@ import json
 import platform
 import sys
 import time
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,51 +23,28 @@ import jax
 
 from droculo.engine.results_version import RESULTS_VERSION
 
-PARTS = ("oracles", "pareto", "exchange", "efficiency", "horizon", "moving", "speed", "lp", "start", "processes")
+#: part -> the module that measures it, and its function of `quick`
+MEASURES = {
+    "oracles": ("oracle_calls", "measure_calls"),
+    "pareto": ("pareto", "measure_pareto"),
+    "exchange": ("exchange", "measure"),
+    "efficiency": ("efficiency", "measure"),
+    "horizon": ("horizon", "measure"),
+    "moving": ("moving", "measure_moving"),
+    "speed": ("speed", "measure_speed"),
+    "lp": ("lp_oracle", "measure_lp"),
+    "start": ("start", "measure_start"),
+    "processes": ("processes", "measure_processes"),
+}
+PARTS = tuple(MEASURES)
 SECTIONS = (*PARTS, "accelerator")
 
 
 def run(name: str, quick: bool, out: Path | None) -> Any:
     """The part of that name. Imported only when asked for: importing is not free either."""
-    if name == "oracles":
-        from oracle_calls import measure_calls
-
-        return measure_calls(quick)
-    if name == "pareto":
-        from pareto import measure_pareto
-
-        return measure_pareto(quick, out)
-    if name == "exchange":
-        import exchange
-
-        return exchange.measure(quick)
-    if name == "efficiency":
-        import efficiency
-
-        return efficiency.measure(quick)
-    if name == "horizon":
-        import horizon
-
-        return horizon.measure(quick)
-    if name == "moving":
-        from moving import measure_moving
-
-        return measure_moving(quick)
-    if name == "speed":
-        from speed import measure_speed
-
-        return measure_speed(quick)
-    if name == "lp":
-        from lp_oracle import measure_lp
-
-        return measure_lp(quick)
-    if name == "processes":
-        from processes import measure_processes
-
-        return measure_processes(quick)
-    from start import measure_start
-
-    return measure_start(quick)
+    module, function = MEASURES[name]
+    measure = getattr(import_module(module), function)
+    return measure(quick, out) if name == "pareto" else measure(quick)  # which draws a figure
 
 
 def save(name: str, part: Any, out: Path) -> None:

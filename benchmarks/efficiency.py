@@ -8,14 +8,13 @@ problems and that knows the bounds and the horizon; each is played with the theo
 default knows neither. One family of instances may have been looked at while its rule was chosen; the others were drawn afterwards.
 """
 
-import argparse
 from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from targets import Part, Target, on_all_cores, table
+from targets import Part, Target, on_all_cores, run_alone, table
 
 from droculo import Droculo, Scales, feedback, networks, problems, simulate
 from droculo.algorithms import FixedStep
@@ -232,15 +231,5 @@ def part_of(rows: Sequence[Row]) -> Part:
     return Part("Knowing nothing", ".venv/bin/python benchmarks/efficiency.py", text, targets_of(rows))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the shortest horizons")
-    part = measure(parser.parse_args().quick)
-    print(part.text)
-    print()
-    for target in part.targets:
-        print(target.line)
-
-
 if __name__ == "__main__":
-    main()
+    run_alone(measure, __doc__, "the shortest horizons")

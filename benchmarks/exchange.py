@@ -7,13 +7,12 @@ N = 8 agents, theta = 1/2, the same seeds for both. The default oracle keeps a m
 given, so there the two should agree exactly; `oracles.FrankWolfe` starts from that x, and shows what the exchange really costs.
 """
 
-import argparse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 from falling_regret import CASES, N
-from targets import Part, Target, table
+from targets import Part, Target, run_alone, table
 from tqdm import tqdm
 
 from droculo import Droculo, feedback, networks, oracles, simulate
@@ -123,15 +122,5 @@ def measure(quick: bool = False) -> Part:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a shorter horizon, two networks")
-    part = measure(parser.parse_args().quick)
-    print(part.text)
-    print()
-    for target in part.targets:
-        print(target.line)
-
-
 if __name__ == "__main__":
-    main()
+    run_alone(measure, __doc__, "a shorter horizon, two networks")

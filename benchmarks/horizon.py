@@ -6,12 +6,11 @@
 N = 8 agents on a ring, gradients, theta = 1/2: at theta = 1 all blocks have one round, whether T is known or not.
 """
 
-import argparse
 import dataclasses
 from itertools import product
 
 from efficiency import instances, mean, read, signal
-from targets import Part, Target, on_all_cores, table
+from targets import Part, Target, on_all_cores, run_alone, table
 
 from droculo import Droculo
 from droculo.algorithms import Equal
@@ -52,15 +51,5 @@ def measure(quick: bool = False) -> Part:
     return Part("Not knowing the horizon", ".venv/bin/python benchmarks/horizon.py", text, targets)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the two shortest horizons")
-    part = measure(parser.parse_args().quick)
-    print(part.text)
-    print()
-    for target in part.targets:
-        print(target.line)
-
-
 if __name__ == "__main__":
-    main()
+    run_alone(measure, __doc__, "the two shortest horizons")

@@ -8,7 +8,6 @@ switches every T/6 rounds, one that switches twice, and one that drifts slowly a
 the theorem, with its equal blocks and with growing ones; the best of them is chosen afterwards for each row.
 """
 
-import argparse
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from targets import Part, Target, on_all_cores, table
+from targets import Part, Target, on_all_cores, run_alone, table
 
 from droculo import Droculo, feedback, measure, networks, problems, simulate
 from droculo.algorithms import FixedStep
@@ -25,8 +24,8 @@ from droculo.problems import PeriodicWeights, Switching
 
 N, DIM, T = 8, 10, 4096
 LADDER = tuple(3.0**power for power in range(-2, 8))
-#: seeds of the worlds that were looked at while the rule was chosen, and of one that was not
-CHOSEN, FRESH = (5, 7), (41,)
+#: seeds of the worlds that were looked at while the rule was chosen, and of those that were drawn afterwards
+CHOSEN, FRESH = (5, 7, 41), (61, 62)
 KINDS = ("top-b, A2", "top-b, A1", "water-filling")
 WORLDS = ("six phases", "three phases", "drifting")
 THETAS = (0.5, 1.0)
@@ -173,15 +172,5 @@ def measure_moving(quick: bool = False) -> Part:
     return Part("Worlds that move", ".venv/bin/python benchmarks/moving.py", text, targets_of(rows))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one seed")
-    part = measure_moving(parser.parse_args().quick)
-    print(part.text)
-    print()
-    for target in part.targets:
-        print(target.line)
-
-
 if __name__ == "__main__":
-    main()
+    run_alone(measure_moving, __doc__, "one seed")

@@ -17,7 +17,6 @@ over fewer rounds, and ends at 300 times as many (150 at theta = 1).
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from typing import Any
 import jax.numpy as jnp
 import networkx as nx
 import numpy as np
-from targets import Part, Target, table
+from targets import Part, Target, run_alone, table
 
 from droculo import Droculo, Scales, feedback, linearizations, measure, networks, oracles, problems, sets, simulate
 
@@ -287,12 +286,5 @@ def exponents(quick: bool) -> tuple[str, list[Target]]:
     return table(["set", "theta", *(f"T={h}" for h in lengths), "exponent"], rows), targets
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    part = measure_calls(parser.parse_args().quick)
-    print(part.text, *(target.line for target in part.targets), sep="\n")
-
-
 if __name__ == "__main__":
-    main()
+    run_alone(measure_calls, __doc__, "small sizes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -67,3 +68,11 @@ def on_all_cores(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         tqdm(side_by_side(partial(_numbered, work), list(enumerate(items)), cores()), total=len(items), disable=None)
     )
     return [found[number] for number in range(len(items))]
+
+
+def run_alone(measure: Callable[[bool], Part], about: str | None, quick: str) -> None:
+    """The main function of a script that measures one part; `quick` says what its option of that name leaves out."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    part = measure(parser.parse_args().quick)
+    print(part.text, "", *(target.line for target in part.targets), sep="\n")

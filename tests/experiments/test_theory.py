@@ -41,7 +41,7 @@ def test_every_pair_of_table_1_is_checked_on_every_planted_problem():
         )
         kinds.add(type(problem))
     planted = {getattr(problems, name) for name in problems.__all__ if _is_planted(getattr(problems, name))}
-    assert kinds == planted - {problems.Spike}  # a trap for methods without a theorem
+    assert kinds == planted - {problems.Spike}  # the page was measured before there was a Spike
     assert FULL.size.horizons == (2**8, 2**10, 2**12, 2**14)
 
 

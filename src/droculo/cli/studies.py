@@ -39,7 +39,7 @@ def theory(
 ) -> int:
     """Compare the theorems' bounds with runs of the published algorithm.
 
-    Evaluate the bound of every pair of Table 1 in numbers, play DROCULO as published on all planted problems, and write theory.md. Finished cells are kept: the same command resumes.
+    Evaluate the bound of every pair of Table 1 in numbers, play DROCULO as published on planted problems, and write theory.md. Finished cells are kept: the same command resumes.
     """
     return _study(context.obj, "theory", f"theory-{size}", out, processes=processes, asked={"size": str(size)})
 

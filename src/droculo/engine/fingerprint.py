@@ -195,10 +195,8 @@ def behaviour_of_problem(problem: Problem, agents: NDArray[np.int64], rounds: in
     directions = np.random.default_rng(0).standard_normal((3, problem.set.dim))
     times = sorted({0, min(1, rounds - 1), rounds // 2, rounds - 1})
     with double():
-        corner, value = (
-            program(_corner, quick=True),
-            program(_value, quick=True),
-        )  # programs of one operation each take longer
+        # One program for each question: one for every operation in it would take longer to compile.
+        corner, value = program(_corner, quick=True), program(_value, quick=True)
         corners = [np.asarray(corner(problem.set, direction)) for direction in directions]
         x = sum(corners[1:], corners[0]) / 3
         asked = [

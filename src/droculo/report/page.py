@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from droculo.engine.results_version import RESULTS_VERSION
 from droculo.report.figure import Figure
 from droculo.report.table import Table
 
@@ -64,11 +65,15 @@ class Page:
 
 
 def made_by(command: str, rows: Sequence[Mapping[str, Any]] = ()) -> str:
-    """The line under a page's title: the command, and the versions that made the rows (or, without rows, those of now).
+    """The line under a page's title: the command, and the versions that made the rows (or, without rows, those of now). It says
+    so where the library's results have changed since.
 
-    >>> made_by("droculo compare", [{"droculo": "1", "jax": "2", "python": "3"}])
+    >>> row = {"droculo": "1", "jax": "2", "python": "3", "results_version": RESULTS_VERSION}
+    >>> made_by("droculo compare", [row])
     'Made by `droculo compare` (droculo 1, JAX 2, Python 3).'
     """
     now = {"droculo": version("droculo"), "jax": version("jax"), "python": platform.python_version()}
     made = sorted({f"droculo {r['droculo']}, JAX {r['jax']}, Python {r['python']}" for r in (rows or [now])})
-    return f"Made by `{command}` ({'; '.join(made)})."
+    changed = any(row["results_version"] != RESULTS_VERSION for row in rows)
+    note = " *Measured before some of the library's results changed: to be measured again.*" if changed else ""
+    return f"Made by `{command}` ({'; '.join(made)}).{note}"

@@ -104,10 +104,9 @@ class Spike(Planted):
         self.linearization = kinds[case]()
         self.set = PartitionMatroid(np.repeat(np.arange(self.pairs), 2), np.ones(self.pairs))
         u, v = weights.highest[:, : self.pairs], weights.highest[:, self.pairs :]
+        # The slopes are u + v (eps - (1 + eps) b) and v (1 - (1 + eps) a).
         self.bounds = Bounds(
-            gradient=float(
-                np.linalg.norm(np.hypot(u + v, v), axis=1).max()
-            ),  # slopes u + v (eps - (1 + eps) b), v (1 - (1 + eps) a)
+            gradient=float(np.linalg.norm(np.hypot(u + v, v), axis=1).max()),
             value=float((u + v).sum(axis=1).max()),
             smoothness=float(v.max()) * (1 + eps),
         )
