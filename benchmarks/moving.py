@@ -120,7 +120,7 @@ def recovered(of_blocks: np.ndarray, block: int) -> tuple[int, int]:
 
 
 def allowed(block: int) -> float:
-    """After how many blocks docs/adaptive.md expects an agent to have recovered from a change in this block: h rises from -3 to 0 within
+    """After how many blocks docs/adaptive.md reckons that an agent has recovered from a change in this block: h rises from -3 to 0 within
     3 b/(kappa b0) blocks, and after that steps of R/sqrt(b) go as far as 3 R within 3 sqrt(b)."""
     return 3 * block / (2.0 * 8.0) + 3 * math.sqrt(block)
 
